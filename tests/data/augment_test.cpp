@@ -120,7 +120,7 @@ TEST(RandomResizedWindow, StaysInsideAndKeepsAreaAndRatio) {
     ASSERT_LE(box.top + box.height, 400);
     const double area = box.width * box.height / 160000.0;
     const double ratio = box.width / static_cast<double>(box.height);
-    // Sides are rounded to a pixel: half of one in 154, the shortest side, twice.
+    // Both sides are rounded to pixels: each is off by at most 0.5 in 154, the shortest side.
     ASSERT_GE(area, 0.2 * 0.993);
     ASSERT_LE(area, 0.5 * 1.007);
     ASSERT_GE(ratio, 0.75 * 0.993);
@@ -156,8 +156,8 @@ TEST(Affine, IdentityKeepsEveryByte) {
 }
 
 TEST(Affine, QuarterTurnsMovePixelsExactly) {
-  // Even and odd sides: the centre lies on a pixel's corner or middle. The source is within
-  // rounding of a pixel's middle, so interpolation gives its very byte.
+  // With even sides the centre is a pixel's corner, with odd ones a pixel's middle. Every source
+  // point is a pixel's middle but for rounding, so interpolation must return that pixel's byte.
   for (const int size : {8, 9}) {
     const Image image = noise(size, size);
     std::vector<std::uint8_t> out(image.bytes());
@@ -226,7 +226,7 @@ TEST(Affine, InverseUndoesTheForwardMap) {
 }
 
 TEST(Affine, RangesAreKept) {
-  // A single bright pixel in the middle shows where the centre went.
+  // A bright spot of 3 x 3 pixels in the middle shows where the centre went.
   const int size = 65;
   Image image(size, size);
   std::memset(image.data(), 0, image.bytes());
@@ -244,7 +244,7 @@ TEST(Affine, RangesAreKept) {
     left = std::min(left, moment / sum - 32);
     right = std::max(right, moment / sum - 32);
   }
-  EXPECT_NEAR(left, -6.5, 0.4);  // the least of 300 uniform draws, and rounding to bytes
+  EXPECT_NEAR(left, -6.5, 0.4);  // 300 draws miss the ends a little; bytes are rounded
   EXPECT_NEAR(right, 6.5, 0.4);
 }
 

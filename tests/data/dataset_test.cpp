@@ -74,7 +74,7 @@ TEST(Folder, ChosenCategories) {
                     "no category 'Tagalock'; did you mean Tagalog?"));
 }
 
-// Splits need not hold the same ones.
+// Each split keeps those of the chosen categories that it has; none need be in all splits.
 TEST(Folder, ChosenCategoriesOfSplits) {
   const TemporaryFolder folder;
   for (const char* name : {"train/Latin/c1/a.png", "train/Greek/c2/a.png", "val/Thai/c3/a.png",
@@ -113,7 +113,8 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
   EXPECT_EQ(val.label(0), 0);  // renumbered
   EXPECT_TRUE(holds(input_error(held, Split::kTest), "no test split, there is train, val"));
 
-  // Another order: every class in exactly one of the two, and val_seed draws others.
+  // In random order, too, each class is in exactly one of the two splits; another val_seed draws
+  // other classes.
   std::set<std::vector<std::string>> drawn;
   for (const char* seed : {"0", "1", "2"}) {
     const std::string random = held + ",val_order=random,val_seed=" + seed;
@@ -128,7 +129,8 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
   EXPECT_GE(drawn.size(), 2U);
 }
 
-// By threes inside a category, the last one with those left over; a category of fewer is one.
+// merge=3 merges three classes of a category each; classes left over go into the category's last
+// one, and a category with fewer than three becomes one class.
 TEST(Folder, TrainingClassesCanBeMerged) {
   const TemporaryFolder folder;
   for (const char* name :
@@ -156,7 +158,7 @@ TEST(Folder, TrainingClassesCanBeMerged) {
   EXPECT_NE(train.fingerprint(), plain.fingerprint());
   EXPECT_EQ(class_names(open_dataset(merged, Split::kTest)),
             class_names(open_dataset(folder.spec(), Split::kTest)));
-  // Held-out classes stay what they are, and are none of the merged ones.
+  // Held-out classes are not merged, and no merged class contains them.
   EXPECT_EQ(class_names(open_dataset(merged + ",val_classes=0.34", Split::kVal)),
             (std::vector<std::string>{"a/c7", "b/c8", "b/c9"}));
   EXPECT_EQ(class_names(open_dataset(merged + ",val_classes=0.34", Split::kTrain)),
@@ -165,7 +167,8 @@ TEST(Folder, TrainingClassesCanBeMerged) {
             plain.fingerprint());
 }
 
-// Merged or with the split in front: a class that was trained on is found again by its own name.
+// A class that was trained on is recognised by its own name, even if it was part of a merged class
+// or read with the split in front of its name.
 TEST(KnownClasses, AreFoundHoweverTheyWereRead) {
   const TemporaryFolder folder;
   folder.classes("train/c", 6, 1);
@@ -188,7 +191,7 @@ TEST(KnownClasses, AreFoundHoweverTheyWereRead) {
   EXPECT_EQ(count(whole, whole), 8);
   EXPECT_EQ(count(plain, plain), 6);
   for (const Dataset* trained_on : {&plain, &merged}) EXPECT_EQ(count(*trained_on, test), 0);
-  // Two merged classes chosen of more keep what they were made of.
+  // A selection of merged classes still knows their parts.
   EXPECT_EQ(merged.select({1}).class_names(),
             (std::vector<std::string>{"c3+c4+c5", "c3", "c4", "c5"}));
 }
@@ -205,7 +208,7 @@ TEST(Folder, SmallClassesCanBeLeftOut) {
   EXPECT_TRUE(open_dataset(folder.spec(), Split::kTrain).left_out().empty());
 }
 
-// A query of one picture has its others in the gallery.
+// A class with a single query picture may have more in the gallery.
 TEST(Folder, SmallClassesAreCountedOverBothSidesOfATest) {
   const TemporaryFolder folder;
   for (const char* name : {"query/a/1.png", "gallery/a/2.png", "query/b/3.png", "gallery/c/4.png",
@@ -218,7 +221,7 @@ TEST(Folder, SmallClassesAreCountedOverBothSidesOfATest) {
   EXPECT_EQ(text_of(query.left_out()), "1 class below min_images ('b')");
   EXPECT_EQ(class_names(open_dataset(spec, Split::kGallery)), (std::vector<std::string>{"a", "d"}));
   EXPECT_EQ(class_names(open_dataset(spec, Split::kTest)), (std::vector<std::string>{"a", "d"}));
-  // One side alone is all there is.
+  // Without a gallery the query side alone counts.
   std::filesystem::remove_all(folder.path() / "gallery");
   EXPECT_TRUE(holds(input_error(spec, Split::kQuery), "no class has 2 images"));
 }
@@ -269,7 +272,7 @@ TEST(Folder, LinksAndSpecialFiles) {
   std::filesystem::create_symlink("0.png", folder.path() / "c0/link.png");
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).size(), 3);
 
-  // Into nowhere: an item like any other, and reading it says what is wrong.
+  // A link to nothing is listed as an item; reading it reports the error.
   std::filesystem::create_symlink("nowhere.png", folder.path() / "c0/lost.png");
   const Dataset data = open_dataset(folder.spec(), Split::kTrain);
   ASSERT_EQ(data.size(), 4);
@@ -323,7 +326,7 @@ TEST(Folder, SplitsByEveryName) {
   EXPECT_EQ(test.members()[0].size(), 2U);
   for (std::int64_t i = 0; i < test.size(); ++i) EXPECT_EQ(test.load(i).width(), 24);
 
-  // A class that is trained on is no class of the gallery.
+  // A class must not be both trained on and in the gallery.
   folder.picture("Gallery/a/1.png", 6);
   EXPECT_TRUE(holds(input_error(folder.spec()), "class 'a' is also in another split"));
   std::filesystem::remove_all(folder.path() / "Gallery/a");

@@ -39,7 +39,7 @@ std::string hash(const Image& image) {
   return golden::sha256(std::as_bytes(std::span(image.data(), image.bytes())));
 }
 
-// The message of the refusal, or "" when the bytes decode.
+// Returns the message of the refusal, or "" if the bytes decode.
 std::string refusal(std::span<const std::byte> file) {
   try {
     (void)decode_image(file, "x");
@@ -90,7 +90,7 @@ TEST(Decode, EveryPrefixIsRefused) {
   }
 }
 
-// Whatever a byte is changed to, a picture within the limits comes out or an InputError.
+// Bytes changed at random give a picture within the limits or an InputError.
 TEST(Decode, ChangedBytesNeverCrash) {
   int refused = 0;
   int decoded = 0;
@@ -100,7 +100,7 @@ TEST(Decode, ChangedBytesNeverCrash) {
     for (std::uint64_t round = 0; round < 400; ++round) {
       CounterRandom random(1, 0, round);
       std::vector<std::byte> file = original;
-      // Headers matter more than their share of the bytes.
+      // Half of the rounds change the first 200 bytes only: headers break more than pixels do.
       const auto reach = static_cast<std::int64_t>(
           round % 2 == 0 ? file.size() : std::min<std::size_t>(file.size(), 200));
       for (int change = 0; change < 3; ++change) {
@@ -120,7 +120,8 @@ TEST(Decode, ChangedBytesNeverCrash) {
   EXPECT_GT(decoded, 10);
 }
 
-// Two warnings of libjpeg-turbo say nothing about the pixels; real cameras cause them.
+// Two of libjpeg-turbo's warnings, which files of real cameras cause, say nothing about the pixels:
+// such files must decode.
 TEST(Decode, WarningsAboutHeadersAreNoDamage) {
   std::vector<std::byte> file = golden_file("files/q50_420.jpg");
   const std::string expected = hash(decode_image(file, "x"));
@@ -140,7 +141,8 @@ TEST(Decode, WarningsAboutHeadersAreNoDamage) {
   EXPECT_EQ(hash(decode_image(range, "x")), expected);
 }
 
-// Found by the fuzzer: 260 damaged bytes of it decoded to 23160 x 2048 pixels without a warning.
+// Padding before the end marker is harmless, other bytes are damage. The fuzzer found 260 damaged
+// bytes that decoded to 23160 x 2048 pixels without a warning.
 TEST(Decode, BytesBeforeTheEndOfAScanAreNoDamage) {
   const std::vector<std::byte> whole = golden_file("files/q75_420.jpg");
   const std::string expected = hash(decode_image(whole, "x"));
@@ -152,14 +154,14 @@ TEST(Decode, BytesBeforeTheEndOfAScanAreNoDamage) {
     EXPECT_EQ(hash(decode_image(file, "padded.jpg")), expected) << padding;
   }
   send_notes_to_standard_error();
-  ASSERT_EQ(notes.size(), 1U);  // of all the files
+  ASSERT_EQ(notes.size(), 1U);  // one for all three files
   EXPECT_NE(notes[0].find("padded.jpg: an odd JPEG"), std::string::npos) << notes[0];
 
   std::vector<std::byte> other = whole;
   other.insert(other.end() - 2, 40, std::byte{7});
   EXPECT_NE(refusal(other).find("corrupt"), std::string::npos);
 
-  // Before a restart marker they are picture data that was not understood.
+  // Before a restart marker the extra bytes are picture data that was not decoded.
   std::vector<std::byte> file = golden_file("files/restart_rows.jpg");
   const std::array restart{std::byte{0xFF}, std::byte{0xD0}};
   const auto at = std::search(file.begin(), file.end(), restart.begin(), restart.end());
@@ -221,7 +223,7 @@ TEST(Decode, InvertedCmykIsTheRoundedProduct) {
   }
 }
 
-// What decoding one file costs, measured in a process of its own.
+// What it costs to decode one file, measured in a child process.
 struct Cost {
   int exit_code = -1;
   double seconds = 0;
@@ -251,8 +253,9 @@ Cost cost_of(const std::string& path) {
           usage.ru_maxrss >> 10};
 }
 
-// Processor time, so that a busy machine does not fail the test. Seen: 1 s and 51 MiB for the file
-// of 505 scans, which takes minutes without the limit; the room above that is for sanitizers.
+// Limits processor time, so that a busy machine does not fail the test. Measured: 1 s and 51 MiB
+// for the file of 505 scans, which takes minutes without the limit on scans; sanitizers need the
+// rest.
 TEST(Decode, BombsAreCheap) {
   for (const char* name : {"bad/bomb_scans.jpg", "bad/bomb_memory.jpg", "bad/bomb_60000.png",
                            "bad/bomb_65500.jpg", "bad/many_scans_small.jpg"}) {
@@ -309,7 +312,7 @@ TEST_F(ReadImage, NameSaysNothing) {
             hash(decode_image(golden_file("files/rgb8.png"), "x")));
 }
 
-// BMP files made here, byte by byte: 2 x 2 pixels.
+// Makes BMP files of 2 x 2 pixels byte by byte.
 class Bmp {
  public:
   explicit Bmp(std::uint32_t bits) {
@@ -323,7 +326,7 @@ class Bmp {
     set(22, 2);
     set(26, bits << 16 | 1);
     set(46, bits == 8 ? 2 : 0);
-    // Row y, column x: blue 10 y + x, green and red above it; two colours of a palette otherwise.
+    // Row y, column x: blue is 10 y + x, green 50 more, red 100 more; with 8 bits, palette index x.
     if (bits == 8) {
       for (std::size_t colour = 0; colour < 2; ++colour) {
         for (std::size_t c = 0; c < 3; ++c) file_[54 + 4 * colour + c] = std::byte(50 * colour + c);
@@ -368,8 +371,8 @@ TEST(DecodeBmp, RowsAndChannels) {
   EXPECT_EQ(flipped.pixel(0, 1)[2], 0);
 }
 
-// Rows of packed indices against the pixels they were packed from, at every width around a byte
-// and a row's padding.
+// Packed indices must decode to the pixels they were packed from, at widths around a byte's end and
+// a row's padding.
 TEST(DecodeBmp, PackedIndices) {
   CounterRandom random(11, 0, 0);
   for (const std::uint32_t bits : {1U, 4U, 8U}) {
@@ -414,7 +417,8 @@ TEST(DecodeBmp, PackedIndices) {
   }
 }
 
-// Masks that name whole bytes, in any order, behind the header or in a later one's.
+// Masks that select whole bytes, in any order, are accepted both after the header and inside the
+// longer header of later versions.
 TEST(DecodeBmp, MasksThatAreBytes) {
   const auto masked = [](std::array<std::uint32_t, 3> masks, std::uint32_t info_bytes) {
     std::vector<std::byte> file = Bmp(32).file();
@@ -444,7 +448,7 @@ TEST(DecodeBmp, MasksThatAreBytes) {
               std::string::npos)
         << mask;
   }
-  // Masks in the place of pixels, and none at all.
+  // Refused: masks where the pixels should begin, and a file that ends before its masks.
   EXPECT_NE(refusal(Bmp(32).set(30, 3).set(54, 0xff0000).set(58, 0xff00).set(62, 0xff).file()), "");
   EXPECT_NE(refusal(std::span(Bmp(32).set(30, 3).file()).first(60)), "");
 }

@@ -36,8 +36,8 @@ TEST(EncodeJpeg, TheDecoderReadsThePictureBack) {
     const Image read = decode_image(file, "made.jpg");
     ASSERT_EQ(read.width(), width);
     ASSERT_EQ(read.height(), height);
-    // Slow waves lose a level or two of 255 to the tables of quality 90 and to the halved chroma;
-    // swapped channels or rows would be some 20 off.
+    // Quality 90 and halved chroma cost smooth waves one or two of 255 levels; swapped channels or
+    // rows would differ by some 20.
     EXPECT_LT(mean_difference(read, image), 4) << width << "x" << height;
   }
 }

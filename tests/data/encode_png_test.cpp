@@ -31,7 +31,7 @@ bool is_ours(const std::string& bytes) {
   return is_encoded_by_rankine(file);
 }
 
-// Noise is the worst that compression can meet: it becomes larger.
+// Noise cannot be compressed and makes the file larger than its pixels.
 TEST(EncodePng, PixelsComeBack) {
   for (const auto& [width, height] : {std::pair{1, 1}, std::pair{3, 500}, std::pair{700, 300}}) {
     const Image image = noise(width, height);
@@ -54,7 +54,7 @@ TEST(EncodePng, SaysWhoWroteIt) {
     EXPECT_FALSE(is_ours(ours.substr(0, cut))) << cut;
   }
   EXPECT_FALSE(is_ours("\xff\xd8" + ours.substr(2)));
-  // After the pixels, where no chunk of ours stands; and a chunk as long as the number allows.
+  // Not ours: our chunk after the pixels, where we never write it, and a chunk of maximal length.
   const std::size_t chunk = writer - 17, length = 28;
   std::string after = ours;
   after.erase(chunk, length);

@@ -1,5 +1,5 @@
-// Which way up: files made from parts, the reader against a plain one that throws at every end, and
-// bytes that somebody chose badly, in memory that ends where they do.
+// Tests of the EXIF orientation: on files made from parts, against a plain reader that throws at
+// every end, and on hostile bytes in memory that ends where the file does.
 #include "data/images/exif.h"
 
 #include "data/sources/dataset.h"
@@ -43,7 +43,7 @@ struct Block {
   bool little = true;
   int fields_before = 0, fields_behind = 0;
   int gap = 0;        // bytes between the header and the directory
-  bool wide = false;  // a LONG where it should be a SHORT
+  bool wide = false;  // the value is a LONG instead of a SHORT
 };
 
 Bytes tiff_of(const Block& block) {
@@ -78,7 +78,7 @@ Bytes segment(int marker, const Bytes& payload) {
   return out;
 }
 
-// The head of a JPEG: as much as is looked at.
+// The head of a JPEG, up to the first scan: the reader looks no further.
 Bytes jpeg_of(const Bytes& tiff, const Bytes& between = {}) {
   Bytes out = {0xFF, 0xD8};
   append(out, between);
@@ -94,7 +94,7 @@ void append_chunk(Bytes& to, std::string_view name, const Bytes& content) {
   append(to, content.size(), 4, false);
   append(to, name);
   append(to, content);
-  append(to, 0, 4, false);  // the checksum is the decoder's affair
+  append(to, 0, 4, false);  // the checksum, which only the decoder verifies
 }
 
 Bytes png_of(const Bytes& tiff, bool behind_data, bool with_beginning = false) {
@@ -114,7 +114,8 @@ int orientation_of(const Bytes& file) {
   return exif_orientation(std::as_bytes(std::span(file.data(), file.size())));
 }
 
-// The definition, written with vectors whose at() throws beyond their end; nothing sound: 1.
+// The definition, written with vectors whose at() throws beyond the end. Returns 1 if the file has
+// no valid orientation.
 class Plain {
  public:
   explicit Plain(const Bytes& file) : file_(file) {}
@@ -211,7 +212,7 @@ Bytes drawn_file(CounterRandom& random) {
   for (std::int64_t i = random.below(3); i > 0; --i) {
     const Bytes content(static_cast<std::size_t>(random.below(9)), 'x');
     append(between, segment(random.below(2) == 0 ? 0xE0 : 0xE1, content));
-    if (random.below(2) == 0) between.push_back(0xFF);  // filling
+    if (random.below(2) == 0) between.push_back(0xFF);  // a fill byte
   }
   return jpeg_of(tiff_of(block), between);
 }
@@ -241,8 +242,8 @@ TEST(Exif, EveryOrientationInBothOrdersOfBytes) {
   EXPECT_EQ(orientation_of(Bytes(100, 0xFF)), 1);
 }
 
-// Files whole, cut off, and with bytes changed, each at the end of memory that may be touched: a
-// read beyond it ends the test.
+// Whole, truncated and changed files, each placed right before a protected page: a read beyond the
+// file's end crashes the test.
 TEST(Exif, AgreesWithThePlainReaderAndStaysInsideTheFile) {
   const std::uint64_t seed = random_seed();
   CounterRandom random(seed, 0, 0);
@@ -276,7 +277,8 @@ TEST(Exif, AgreesWithThePlainReaderAndStaysInsideTheFile) {
   munmap(two, 2 * page);
 }
 
-// Pictures of 3 x 2 pixels, numbered in reading order: as people see them for each orientation.
+// What a viewer must show for each orientation of a picture of 3 x 2 pixels, numbered in the order
+// in which they are stored.
 TEST(Exif, TurnsUpright) {
   const std::vector<std::vector<int>> seen = {
       {0, 1, 2, 3, 4, 5},   // as stored
@@ -308,7 +310,8 @@ TEST(Exif, TurnsUpright) {
   }
 }
 
-// Larger than the strips that it works in, and not a multiple of them.
+// Turning and turning back must restore a picture that is larger than the strips turn_upright()
+// works in and no multiple of them.
 TEST(Exif, TurningThereAndBackIsNothing) {
   constexpr std::array<int, 9> kBack = {0, 1, 2, 3, 4, 5, 8, 7, 6};
   for (int orientation = 1; orientation <= 8; ++orientation) {

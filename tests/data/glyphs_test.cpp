@@ -33,7 +33,7 @@ TEST(Glyphs, NoVariationLeavesOnlyTheThickness) {
   GlyphOptions options;
   options.variation = 0;
   options.thickness = 0.05;
-  // The middle line is the same, so the thinner drawing's ink lies inside the thicker one's.
+  // Both drawings have the same centre line, so the thinner one's ink lies inside the other's.
   const Image a = draw_glyph(options, 0, 0, 0);
   const Image b = draw_glyph(options, 0, 0, 1);
   int only_a = 0, only_b = 0;
@@ -98,7 +98,7 @@ TEST(Glyphs, MoreTrainingClassesLeaveTheTestSetAsItIs) {
   for (std::int64_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_pixels(a.load(i), b.load(i)));
 }
 
-// Other drawings of the same names are another data set.
+// Options that change the drawings must change the fingerprint: the names alone stay the same.
 TEST(Glyphs, TheFingerprintHoldsWhatTheyAreDrawnBy) {
   const std::string spec = "glyphs:classes=4,images=2,alphabets=2";
   const std::uint64_t plain = open_dataset(spec, Split::kTrain).fingerprint();
@@ -110,9 +110,9 @@ TEST(Glyphs, TheFingerprintHoldsWhatTheyAreDrawnBy) {
   EXPECT_EQ(open_dataset(spec + ",seed=0", Split::kTrain).fingerprint(), plain);
 }
 
-// Nearest neighbours by blurred pixels: what no learning can reach. Far above chance (1 %), so the
-// classes are real; far below 1, so there is something to learn. Omniglot's three test alphabets
-// give 0.40.
+// Nearest neighbours of blurred pixels, without any learning. The result must be far above chance
+// (1 %), so that classes are recognisable, and far below 1, so that there is something to learn.
+// Omniglot's three test alphabets give 0.40.
 TEST(Glyphs, PixelsAloneDoNotSolveThem) {
   const Dataset data = open_dataset("glyphs:images=10", Split::kTest);
   constexpr int kGrid = 16;

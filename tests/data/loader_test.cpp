@@ -36,7 +36,7 @@ std::vector<Seen> take(Loader& loader, int batches) {
   return seen;
 }
 
-// Everything random that there is, on drawings of 16 pixels.
+// Every kind of random augmentation, for output of 16 pixels.
 AugmentOptions everything() {
   AugmentOptions options = center_crop(16, 16);
   options.crop = Crop::kRandomResized;
@@ -88,7 +88,7 @@ TEST_P(LoaderOrder, IsTheSameFromAnyPointOn) {
     Loader loader(data, *sampler, everything(), options);
     EXPECT_EQ(take(loader, 11 - begin), std::vector(expected.begin() + begin, expected.end()));
   }
-  // The end of an epoch is the beginning of the next.
+  // Starting at the end of an epoch is starting at the beginning of the next.
   options.first_epoch = 0;
   options.first_batch = 4;
   Loader loader(data, *sampler, everything(), options);
@@ -97,7 +97,7 @@ TEST_P(LoaderOrder, IsTheSameFromAnyPointOn) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, LoaderOrder, testing::Values(1, 2, 4, 8));
 
-// The same pictures, changed otherwise.
+// Another seed of the loader gives the same pictures with other augmentations.
 TEST(Loader, TheSeedChangesTheAugmentationAlone) {
   const Dataset data = open_dataset(kGlyphs, Split::kTrain);
   const auto sampler = make_sampler("pk:k=3", data, 12, 5);
@@ -134,7 +134,7 @@ TEST(Loader, BatchesHoldWhatTheSamplerDrew) {
   }
 }
 
-// Loads pictures while whoever asks for them holds no other.
+// A source that fails the test if the caller still holds another picture (`own`) when it loads one.
 class OneAtATime : public ImageSource {
  public:
   explicit OneAtATime(const Image& own) : own_(own) {}
@@ -210,7 +210,7 @@ TEST(EvalLoader, AllItemsOnceInOrder) {
 
 // Bad pictures ------------------------------------------------------------------------------------
 
-// 4 classes of 4 pictures; c1/2.png is a text.
+// 4 classes of 4 pictures; c1/2.png holds text.
 struct OneBad {
   OneBad() {
     folder.classes("c", 4, 4);
@@ -313,7 +313,8 @@ TEST(LoaderBad, TooManyStopTheRunAtTheSameBatch) {
   EXPECT_EQ(patient.bad_images().size(), 12U);
 }
 
-// What another loader met is counted, reported and left out as if this one had met it.
+// Bad pictures that another loader met are counted, reported and left out as if this one had met
+// them.
 TEST(LoaderBad, WhatIsKnownIsCountedAndNotTriedAgain) {
   const TemporaryFolder folder;
   folder.classes("c", 4, 8);
@@ -363,7 +364,7 @@ TEST(LoaderBad, AFileThatVanishesInBetween) {
   EXPECT_TRUE(holds(loader.bad_images()[0].reason, "c0/1.png"));
 }
 
-// No descriptor is to be had: nothing is wrong with any picture.
+// While the process may open no file, no picture must be blamed.
 class LoaderWithoutFiles : public testing::Test {
  protected:
   LoaderWithoutFiles() {
@@ -387,7 +388,7 @@ TEST_F(LoaderWithoutFiles, FailuresOfTheSystemAreTriedAgain) {
   const auto sampler = make_sequential(data, 4);
   allow_files(false);
   Loader loader(data, *sampler, center_crop(8, 8), {.workers = 2, .max_bad = 0});
-  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // every worker met it by now
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // every worker fails meanwhile
   allow_files(true);
   EXPECT_EQ(loader.next()->count, 4);
   EXPECT_EQ(loader.next()->count, 4);
@@ -407,7 +408,7 @@ TEST_F(LoaderWithoutFiles, FailuresOfTheSystemAreNoBadPictures) {
   }
 }
 
-// A picture that fails with something else than bad input, such as memory that is not to be had.
+// A picture that fails for another reason than bad input, here for lack of memory.
 class BrokenSource : public ImageSource {
  public:
   Image load(const DataItem& item, const DataClass&) const override {

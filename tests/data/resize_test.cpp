@@ -41,7 +41,7 @@ Image crop(const Image& image, const Box& box) {
   return out;
 }
 
-// The definition, one value at a time: a filtered line of `in` values that lie `step` bytes apart.
+// The definition, one value at a time: filters a line of values that lie a step of bytes apart.
 void filter_line(const std::uint8_t* in, int in_size, std::size_t in_step, std::uint8_t* out,
                  int out_size, std::size_t out_step) {
   const double scale = static_cast<double>(in_size) / out_size;
@@ -105,7 +105,7 @@ TEST(Resize, EveryGoldenCase) {
   EXPECT_GE(checked, 56);
 }
 
-// Sizes around the number of rows and bytes that the passes take at a time.
+// Sizes around the numbers of rows and bytes that the passes handle at a time.
 TEST(Resize, EqualsTheDefinitionValueByValue) {
   const std::vector<std::pair<int, int>> sizes{{1, 1},  {2, 3},   {3, 17},  {5, 16},  {16, 15},
                                                {17, 5}, {21, 33}, {22, 31}, {64, 40}, {43, 97}};
@@ -118,7 +118,7 @@ TEST(Resize, EqualsTheDefinitionValueByValue) {
   }
 }
 
-// Any picture, any rectangle of it, any size, any part of the result.
+// Random pictures, source rectangles, target sizes and parts of the result.
 TEST(Resize, DrawnCasesEqualTheDefinition) {
   CounterRandom random(random_seed(), 0, 0);
   const auto box_in = [&](int width, int height) {
@@ -129,7 +129,7 @@ TEST(Resize, DrawnCasesEqualTheDefinition) {
     box.height = 1 + static_cast<int>(random.below(height - box.top));
     return box;
   };
-  // Short and long sides alike, equal ones too.
+  // Half of the sides are short (up to 12).
   const auto side = [&](int most) {
     return 1 + static_cast<int>(random.below(random.below(2) == 0 ? 12 : most));
   };
@@ -149,7 +149,8 @@ TEST(Resize, DrawnCasesEqualTheDefinition) {
   }
 }
 
-// Exactly twice as many rows as columns away: across first. One more row: down first.
+// The height shrinks by exactly twice as much as the width: across first. By one row more: down
+// first.
 TEST(Resize, PassOrderAtItsBoundary) {
   const Image image = noise(40, 60, 3);
   const Image across_first = reference_down(reference_across(image, 30), 40);
@@ -193,9 +194,9 @@ TEST(Resize, SourceBoxIsACropWithoutTheCopy) {
   }
 }
 
-// Weights are rounded one by one. Over 5.6 million taps each lies between 0.5 and 1 and becomes 1,
-// so that white sums to 340 and must be clipped; within the limits of decode.h no picture comes
-// that far.
+// Weights are rounded one by one. With 5.6 million taps each weight lies between 0.5 and 1 units,
+// is rounded up to 1, and white sums to 340, which must be clipped. No picture within decode.h's
+// limits is that long.
 TEST(Resize, WhiteStaysWhite) {
   for (const auto& [width, height] :
        std::vector<std::pair<int, int>>{{60000, 2}, {2, 60000}, {40, 40}, {1, 5600000}}) {

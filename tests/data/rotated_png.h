@@ -1,11 +1,11 @@
-// A picture as a phone stores it that was held upright: lying, with EXIF's word for it.
+// A picture as stored by a phone that was held upright: lying, with EXIF's orientation.
 #pragma once
 
 #include <string>
 
 namespace rk {
 
-// `png` with a chunk eXIf behind its header: the first row belongs on the right.
+// Adds a chunk eXIf after the header of `png`: orientation 6, the first row belongs on the right.
 inline std::string rotated_png(const std::string& png) {
   const std::string chunk(
       "\0\0\0\x1a"

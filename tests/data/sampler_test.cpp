@@ -137,7 +137,7 @@ TEST(PkSampler, ABatchIsAFunctionOfSeedEpochAndBatch) {
   EXPECT_NE(indices_of(draws_of(*other, 5, 2)), late);
 }
 
-// Which classes meet, and which of their images, follow from the seed each for itself.
+// The seed draws which classes meet and, independently, which of their images.
 TEST(PkSampler, TheSeedDrawsClassesAndImages) {
   const Dataset data = made_of(std::vector<int>(20, 6));
   std::set<std::vector<std::int64_t>> classes, images;
@@ -150,7 +150,8 @@ TEST(PkSampler, TheSeedDrawsClassesAndImages) {
     classes.insert(labels);
     images.insert(own);
   }
-  // Of 20! orders and 360 of four of six images, eight are hardly ever two the same.
+  // Eight draws from 20! orders of classes and 360 ordered choices of four in six images hardly
+  // ever repeat.
   EXPECT_EQ(classes.size(), 8U);
   EXPECT_GE(images.size(), 6U);
 }
@@ -164,8 +165,8 @@ TEST(PkSampler, EveryClassAndImageIsAsLikely) {
     for (const Draw& d : draws_of(*sampler, b / 100, b % 100))
       ++times[static_cast<std::size_t>(d.index)];
   }
-  // 800 each; independent draws would scatter by sqrt(800) = 28, sampling without replacement by
-  // less.
+  // 800 each; independent draws have a standard deviation of sqrt(800) = 28, sampling without
+  // replacement a smaller one.
   for (const int t : times) EXPECT_NEAR(t, kBatches * 8 / 50.0, 4 * 28);
 }
 
@@ -210,7 +211,7 @@ TEST(PkSampler, WrongUsage) {
   EXPECT_TRUE(holds(usage_error(8, "pk", -1), "-1 batches"));
 }
 
-// Categories of classes of these sizes.
+// A data set with categories of classes of these sizes.
 Dataset made_of_categories(const std::vector<std::vector<int>>& categories) {
   std::vector<DataItem> items;
   std::vector<DataClass> classes;
@@ -306,7 +307,8 @@ TEST(CategorySampler, ASmallCategoryBeginsAgain) {
   for (const auto& [index, count] : times) EXPECT_EQ(count, 2) << index;
 }
 
-// Two classes of eight by fours fill a half of 16 in two rounds, with all of their images.
+// Two classes of eight images, taken by fours, fill their half of the batch (16) in two rounds: the
+// second must take the images that the first left.
 TEST(CategorySampler, ASecondRoundTakesTheImagesThatAreLeft) {
   const Dataset data = made_of_categories({{8, 8}, {6, 20, 20}});
   const auto sampler = make_sampler("category:per_pair=1,k=4", data, 32, 7);
@@ -314,7 +316,7 @@ TEST(CategorySampler, ASecondRoundTakesTheImagesThatAreLeft) {
   const std::vector<std::int64_t> indices =
       indices_of(std::vector(draws.begin(), draws.begin() + 16));
   EXPECT_EQ(std::set<std::int64_t>(indices.begin(), indices.end()).size(), 16U);
-  // The first round is what it is without a second one.
+  // The first round must not depend on whether there is a second.
   const auto one_round = make_sampler("category:per_pair=1,k=4", data, 16, 7);
   const std::vector<std::int64_t> first = indices_of(draws_of(*one_round, 0, 0));
   EXPECT_EQ(std::vector(first.begin(), first.begin() + 8),
@@ -354,7 +356,7 @@ TEST(RandomSampler, EveryImageOnceAPass) {
   }
 }
 
-// Resuming asks for any batch in any order.
+// A resumed run asks for batches from the middle, so none may depend on earlier calls.
 TEST(Samplers, ABatchIsAFunctionOfSeedEpochAndBatch) {
   const Dataset data = made_of_categories({{3, 4, 5}, {4, 4, 4, 4}, {6, 6}});
   for (const std::string text : {"category", "category:k=4", "random_classes", "random"}) {
@@ -408,7 +410,7 @@ TEST(Samplers, WhatDoesNotFitIsRefused) {
   EXPECT_TRUE(holds(input_error("category", 20, categories), "a batch of 20 out of 16 images"));
 }
 
-// Before the first epoch and not when its last batches come.
+// They must be refused before the first epoch, not when its last batches are drawn.
 TEST(Samplers, MoreBatchesThanDrawsAreKeyedForAreRefused) {
   const Dataset data = made_of_categories({{20, 20, 20}, {20, 20}});
   const auto refused = [&](const char* text, std::int64_t batches) {
@@ -420,7 +422,7 @@ TEST(Samplers, MoreBatchesThanDrawsAreKeyedForAreRefused) {
     EXPECT_LT(draws_of(*sampler, 0, 4'194'303).back().copy, kMostCopies);
   }
   EXPECT_TRUE(holds(refused("random", kMostCopies + 1), "give --batches 268435456 or fewer"));
-  // 64 images of a class: a pass counts 64 copies.
+  // k=64: a pass counts as 64 copies.
   const Dataset large = made_of({70, 70});
   const std::string many =
       message_of<UsageError>([&] { make_sampler("pk:k=64", large, 64, 0, std::int64_t{1} << 23); });
@@ -429,7 +431,7 @@ TEST(Samplers, MoreBatchesThanDrawsAreKeyedForAreRefused) {
 
 // Random sets -------------------------------------------------------------------------------------
 
-// A class as it came in a row of draws, and the images that were taken of it.
+// A class in a sequence of draws, and the images of it that were drawn.
 struct ClassRun {
   std::int64_t label = 0;
   std::vector<std::int64_t> images;
@@ -440,7 +442,7 @@ std::vector<ClassRun> runs_of(const Dataset& data, std::span<const Draw> draws, 
     const std::int64_t label = data.label(d.index);
     const std::size_t whole = k > 0 ? static_cast<std::size_t>(k)
                                     : data.members()[static_cast<std::size_t>(label)].size();
-    // A class that follows itself has been taken whole before.
+    // If a class follows itself, a new run begins once the former is whole.
     if (runs.empty() || runs.back().label != label || runs.back().images.size() == whole) {
       runs.push_back({label, {}});
     }
@@ -449,7 +451,7 @@ std::vector<ClassRun> runs_of(const Dataset& data, std::span<const Draw> draws, 
   return runs;
 }
 
-// Of a class's images each comes as often as the next but for one.
+// How often the images of a class come differs by at most one.
 void expect_even(const Dataset& data, const ClassRun& run) {
   std::map<std::int64_t, std::size_t> times;
   for (const std::int64_t image : run.images) ++times[image];
@@ -461,7 +463,8 @@ void expect_even(const Dataset& data, const ClassRun& run) {
   }
 }
 
-// Classes are in random order, none twice before all have come, each whole, the last cut.
+// Classes come in random order, none twice before all have come; each is whole but the last, which
+// may be cut.
 void expect_filled(const Dataset& data, std::span<const Draw> draws, std::int64_t classes,
                    std::int64_t k) {
   const std::vector<ClassRun> runs = runs_of(data, draws, k);
@@ -482,7 +485,7 @@ void expect_filled(const Dataset& data, std::span<const Draw> draws, std::int64_
   }
 }
 
-// The batches of some epochs, asked for from the last to the first.
+// The batches of an epoch, drawn from the last to the first.
 using EpochOfDraws = std::vector<std::vector<Draw>>;
 EpochOfDraws backwards(const Sampler& sampler, std::int64_t epoch) {
   EpochOfDraws batches(static_cast<std::size_t>(sampler.batches_per_epoch()));
@@ -492,7 +495,8 @@ EpochOfDraws backwards(const Sampler& sampler, std::int64_t epoch) {
   return batches;
 }
 
-// What holds for every sampler: in any order the same, no appearance twice, parts make the whole.
+// What must hold for every sampler: batches do not depend on the order in which they are drawn, no
+// (image, copy) pair appears twice, and the parts of a batch make up the whole.
 void expect_sound(const Sampler& sampler, const EpochOfDraws& batches, std::int64_t epoch,
                   std::int64_t parts) {
   std::set<std::pair<std::int64_t, std::int64_t>> appearances;
@@ -530,7 +534,7 @@ void expect_pk(const Dataset& data, const EpochOfDraws& batches, std::int64_t k)
       expect_even(data, run);
       const std::size_t images = data.members()[static_cast<std::size_t>(run.label)].size();
       if (static_cast<std::int64_t>(images) < k) continue;
-      // The images of a round of passes: none comes again before the round is over.
+      // A round of passes uses up a class's images: none may come again before the round is over.
       auto& seen = rounds[{run.label, pass / (images / static_cast<std::size_t>(k))}];
       for (const std::int64_t image : run.images) {
         EXPECT_TRUE(seen.insert(image).second) << "again before the round was over";

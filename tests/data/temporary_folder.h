@@ -1,4 +1,4 @@
-// A folder that lives as long as a test, and small pictures in it.
+// A folder that exists as long as a test, with small pictures on request.
 #pragma once
 
 #include "data/images/encode_png.h"
@@ -64,7 +64,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// The message of the E that `f` throws; "" and a failed test where it does not.
+// Returns the message of the E that `f` throws; fails the test and returns "" if it throws none.
 template <class E, class F> std::string message_of(F&& f) {
   try {
     f();

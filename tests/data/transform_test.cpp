@@ -27,7 +27,7 @@ TEST(Transform, EveryGoldenPicture) {
   EXPECT_GE(checked, 50);
 }
 
-// A picture whose red and green say where a pixel came from.
+// A picture whose red and green values tell each pixel's column and row.
 Image coordinates(int width, int height) {
   Image image(width, height);
   for (int y = 0; y < height; ++y) {
@@ -40,8 +40,7 @@ Image coordinates(int width, int height) {
   return image;
 }
 
-// round((size - crop) / 2) with halves to the even neighbour: 0.5 -> 0, 1.5 -> 2, 2.5 -> 2, 3.5 ->
-// 4.
+// round((size - crop) / 2) with halves to even: 0.5 -> 0, 1.5 -> 2, 2.5 -> 2, 3.5 -> 4.
 TEST(Transform, CropOffsetRoundsHalvesToEven) {
   const std::vector<std::pair<int, int>> cases{{4, 0}, {5, 0}, {6, 1},  {7, 2},
                                                {8, 2}, {9, 2}, {10, 3}, {11, 4}};
@@ -54,8 +53,8 @@ TEST(Transform, CropOffsetRoundsHalvesToEven) {
   }
 }
 
-// One axis is padded and the other cropped, each by its own rule; the odd zero goes right and
-// below.
+// One axis is padded and the other cropped, each by its own rule; the odd column or row of zeros
+// goes to the right or below.
 TEST(Transform, PaddingIsZeroAndItsOddPixelGoesLast) {
   const Image out = apply({0, 0, 0, 6}, coordinates(3, 9));
   ASSERT_EQ(out.width(), 6);
@@ -85,7 +84,7 @@ TEST(Transform, LongSideIsTruncated) {
   EXPECT_EQ(size(10, 20, {0, 0, 0, 0}), Pair(10, 20));
 }
 
-// 256 x 16,768,000 pixels would be 12 GiB; the crop of it is 150 KB.
+// The resized picture of 256 x 16,768,000 pixels would take 12 GiB, its crop takes 150 KB.
 TEST(Transform, ExtremeAspectCostsOnlyItsCrop) {
   for (const bool tall : {false, true}) {
     const Image line = tall ? coordinates(1, 65500) : coordinates(65500, 1);
@@ -120,7 +119,7 @@ TEST(FloatTable, EveryLevelIsTheRoundedFormula) {
   table.to_nhwc(image, pixels.data());
   for (std::size_t level = 0; level < 256; ++level) {
     for (std::size_t c = 0; c < 3; ++c) {
-      // volatile: each step is rounded to float32 whatever the compiler would rather do.
+      // volatile forces the compiler to round each step to float32.
       volatile float unit = static_cast<float>(level) / 255.0F;
       volatile float centred = unit - mean[c];
       const float expected = centred / std[c];
