@@ -43,7 +43,7 @@ class AtomicFile : public ::testing::Test {
   fs::path folder_, path_;
 };
 
-// Writes in small pieces, and lets the n-th call fail.
+// Writes in small pieces and fails the n-th call.
 class FailingCalls : public FileCalls {
  public:
   explicit FailingCalls(int nth) : left_(nth) {}
@@ -96,7 +96,7 @@ TEST_F(AtomicFile, WritesAndReplaces) {
   EXPECT_EQ(files(), 1);
 }
 
-// Whatever call fails, the old file is whole, or, once the rename is done, the new one is.
+// Whichever call fails, the file must be whole: the old one, or after the rename the new one.
 TEST_F(AtomicFile, EveryFailureLeavesAWholeFile) {
   const std::string old = "the old contents", fresh = "the new contents, longer";
   std::vector<std::string> failed;
@@ -133,8 +133,8 @@ TEST_F(AtomicFile, AFailedFirstWriteLeavesNothing) {
   EXPECT_EQ(files(), 0);
 }
 
-// At every failure the newest whole file is still there, and the one before it is only given up for
-// it.
+// After every failure the newest whole file must still exist, and the file before it may only have
+// been replaced by that one.
 TEST_F(AtomicFile, RotationNeverLosesTheNewestFile) {
   const fs::path previous = folder_ / "previous.h5";
   for (int n = 0;; ++n) {
@@ -154,7 +154,7 @@ TEST_F(AtomicFile, RotationNeverLosesTheNewestFile) {
       EXPECT_GT(n, 6);
       break;
     }
-    // Without hard links the rotation renames instead, so that failure alone is none.
+    // Only a failed link is no error: without hard links the rotation renames instead.
     EXPECT_EQ(thrown, calls.which() != "link");
     const bool done = calls.which() == "link" || calls.which() == "sync_folder";
     EXPECT_EQ(contents(path_), done ? "third" : "second") << calls.which();
@@ -168,7 +168,7 @@ TEST_F(AtomicFile, RotationWithNothingToRotate) {
   EXPECT_EQ(files(), 1);
 }
 
-// last.h5 may be a link to a larger disk.
+// last.h5 may be a symbolic link to a larger disk, where hard links and renames cannot reach.
 TEST_F(AtomicFile, RotationReachesAnotherFileSystem) {
   class Apart : public FileCalls {
    public:
@@ -242,7 +242,7 @@ TEST_F(AtomicFile, FollowsALinkToAFileThatIsNotThereYet) {
   EXPECT_TRUE(fs::is_symlink(folder_ / "disk" / "second"));
   EXPECT_EQ(contents(folder_ / "disk" / "target"), "x");
   EXPECT_EQ(files(), 2);
-  // Where there is no folder for it, or no end of links, the link stays as it is.
+  // A link into a missing folder, and one in a circle of links, must be refused and stay.
   fs::create_symlink("none/target", folder_ / "nowhere");
   fs::create_symlink("round", folder_ / "round");
   for (const char* name : {"nowhere", "round"}) {
@@ -276,7 +276,7 @@ TEST_F(AtomicFile, SaysEarlyThatTheDiskIsFull) {
 TEST_F(AtomicFile, RemovesOnlyWhatTheDeadLeft) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);  // its number is free now
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);  // no process has this number now
   const std::string dead = ".last.h5.tmp." + std::to_string(child);
   const std::string alive = ".last.h5.tmp.1";
   const std::string pid = std::to_string(child);
@@ -293,7 +293,7 @@ TEST_F(AtomicFile, RemovesOnlyWhatTheDeadLeft) {
   EXPECT_EQ(files(), 8);
 }
 
-// A disk that gives back something else than it was given.
+// A disk that returns other bytes than were written.
 TEST(AtomicFileChecked, IsComparedBeforeItTakesItsPlace) {
   struct Flipping : FileCalls {
     ssize_t write(int descriptor, const void* data, std::size_t bytes) override {

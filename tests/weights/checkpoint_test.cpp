@@ -131,7 +131,8 @@ TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.counter("bn1.num_batches_tracked"), 41);
 }
 
-// One network however its run went on; another one by any weight, or by what it is fed with.
+// The identity must not depend on the state of the run, but on every weight and on how images are
+// prepared.
 TEST_F(CheckpointTest, TheNetworkHasAnIdentity) {
   State state;
   const std::string network = Checkpoint(save(state.bytes())).network();
@@ -161,7 +162,7 @@ TEST_F(CheckpointTest, OtherProgramsOpenItWithTheSeal) {
   EXPECT_EQ(plain.read<float>("/weights/conv1.weight"), State().conv);
 }
 
-// One bit flipped anywhere, and any cut, is noticed.
+// A flipped bit or a cut anywhere must be noticed.
 TEST_F(CheckpointTest, DamageIsRefused) {
   const std::vector<std::byte> whole = State().bytes();
   for (std::size_t at = 0; at < whole.size() - 8; at += 97) {
@@ -178,7 +179,8 @@ TEST_F(CheckpointTest, DamageIsRefused) {
   refusal([&] { Checkpoint c(save(longer)); });
 }
 
-// What `work` adds to the memory of a fresh process, and what the processes that it starts have.
+// Returns the peak memory that `work` adds to a child process, plus the peak of the largest process
+// that the child starts.
 std::uint64_t peak_growth(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -218,16 +220,17 @@ TEST_F(CheckpointTest, ReadingTakesAtMostTwiceTheFile) {
     checkpoint.weight(tensor, weight.data());
     checkpoint.optimizer_state("exp_avg", tensor, state.data());
   });
-  EXPECT_GT(growth, file / 2);  // the tensors themselves: it was measured
+  EXPECT_GT(growth, file / 2);  // at least the tensors: the measurement works
   EXPECT_LE(growth, 2 * file);
 }
 
-// A file that takes another's place between its checksum and its tensors.
+// A file that is replaced between the check of its seal and the reading of its tensors must be
+// noticed by its identity.
 TEST_F(CheckpointTest, HasTheIdentityOfTheFileThatWasChecked) {
   save(State().bytes());
   const Seal seal = check_seal(path_);
   EXPECT_EQ(Hdf5Reader(path_).identity(), seal.file);
-  // As anybody computes it who wants to know whether two files are the same.
+  // The digest must be that of the whole file, as sha256sum prints it.
   const std::vector<std::byte> all = read_file(path_, std::size_t{1} << 30);
   std::array<std::uint8_t, 32> digest{};
   ASSERT_EQ(EVP_Digest(all.data(), all.size(), digest.data(), nullptr, EVP_sha256(), nullptr), 1);
@@ -267,14 +270,14 @@ TEST_F(CheckpointTest, WeightsThatAreNoNumbersAreRefused) {
   state.variance[1] = -1e-9F;
   EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("negative variance"),
             std::string::npos);
-  // Stored as an integer, it would be read as a weight all the same.
+  // A variance stored as an integer is read as a weight, too, so it must be checked as well.
   CheckpointWriter writer(state.model);
   writer.counter("bn1.running_var", -1);
   EXPECT_NE(refusal([&] { Checkpoint c(save(writer.finish())); }).find("negative variance"),
             std::string::npos);
 }
 
-// Texts take many times what they are stored in, and nobody reads a weight out of them.
+// Texts take many times their stored size in memory, and no weight can be read from them.
 TEST_F(CheckpointTest, WeightsThatAreTextAreRefused) {
   std::vector<std::byte> bytes = State().bytes();
   bytes.resize(bytes.size() - kSealBytes);
@@ -293,7 +296,7 @@ TEST_F(CheckpointTest, WeightsThatAreTextAreRefused) {
             std::string::npos);
 }
 
-// It is passed on as part of texts that must be text.
+// source_sha256 becomes part of texts, so it must be 64 hexadecimal digits or empty.
 TEST_F(CheckpointTest, ASourceIsASumOrNothing) {
   State state;
   for (const std::string& sum : {std::string(), std::string(64, '7')}) {
@@ -362,13 +365,13 @@ TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
   ASSERT_EQ(found.skipped.size(), 1U);
   EXPECT_NE(found.skipped[0].find("last.h5: is damaged"), std::string::npos) << found.skipped[0];
 
-  // Saving over the damaged one leaves the previous, good one where it is.
+  // Saving over a damaged last.h5 must not rotate it over the good previous.h5.
   EXPECT_TRUE(found.last_damaged);
   save_last(folder_, at_step(4), calls, Rotate::kDropDamaged);
   EXPECT_EQ(Checkpoint(folder_ + "/previous.h5").run().step, 2);
   write_atomic(folder_ + "/last.h5", damaged);
 
-  // The best one may be newer than the previous one.
+  // best.h5 may be newer than previous.h5 and is then preferred.
   save_best(folder_, at_step(3), calls);
   EXPECT_TRUE(find_resumable(folder_).checkpoint->path().ends_with("best.h5"));
 
@@ -385,7 +388,7 @@ TEST_F(CheckpointTest, OneRunAFolder) {
     EXPECT_NE(refusal([&] { FolderLock second(folder_, calls); }).find(std::to_string(::getpid())),
               std::string::npos);
   }
-  // A process that is killed gives the folder free.
+  // The lock must go with a process that ends without releasing it.
   const pid_t child = ::fork();
   if (child == 0) {
     const FolderLock lock(folder_, calls);
@@ -395,7 +398,7 @@ TEST_F(CheckpointTest, OneRunAFolder) {
   const FolderLock lock(folder_, calls);
 }
 
-// A pipe that nobody writes to is not waited for.
+// A pipe without a writer must not be waited for.
 TEST_F(CheckpointTest, WhatIsNoFileIsNotSealed) {
   EXPECT_TRUE(is_sealed(save(State().bytes())));
   EXPECT_FALSE(is_sealed(folder_));

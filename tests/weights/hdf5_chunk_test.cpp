@@ -44,7 +44,7 @@ TEST(Hdf5Chunk, UnfoldsInReverse) {
   EXPECT_EQ(unfold_chunk(deflated(plain), once, 0, 1000), plain);
   const std::array twice = {kDeflate, kDeflate};
   EXPECT_EQ(unfold_chunk(deflated(deflated(plain)), twice, 0, 1000), plain);
-  EXPECT_EQ(unfold_chunk(deflated(plain), twice, 2, 1000), plain);  // the second was left out
+  EXPECT_EQ(unfold_chunk(deflated(plain), twice, 2, 1000), plain);  // the second was skipped
   EXPECT_EQ(unfold_chunk(plain, twice, 3, 1000), plain);
   const std::array shuffled = {kShuffle};
   EXPECT_EQ(unfold_chunk({std::byte{1}, std::byte{5}, std::byte{2}, std::byte{6}, std::byte{3},
@@ -56,7 +56,7 @@ TEST(Hdf5Chunk, UnfoldsInReverse) {
 
 TEST(Hdf5Chunk, NothingBeyondTheChunkIsInflated) {
   const std::array once = {kDeflate};
-  const Bytes large(std::size_t{64} << 20);  // a thousandth of it is stored
+  const Bytes large(std::size_t{64} << 20);  // deflates to a thousandth
   EXPECT_EQ(refusal(deflated(large), once, 1000), "inflates beyond its size");
   EXPECT_EQ(refusal(deflated(counting(1001)), once, 1000), "inflates beyond its size");
   EXPECT_EQ(refusal(deflated(counting(999)), once, 1000),

@@ -21,7 +21,7 @@ std::vector<std::byte> sample() {
   Hdf5Writer writer;
   const std::vector<float> weights = {1.0F, -2.5F, 3.25F, 4.0F, 5.0F, 6.0F};
   writer.write("/weights/layer1.0.conv1.weight", {2, 3}, weights.data());
-  const std::int64_t step = 9'007'199'254'740'993;  // not a double
+  const std::int64_t step = 9'007'199'254'740'993;  // 2^53 + 1, not exact in double
   writer.write("/run/step", {}, &step);
   const std::vector<double> fine = {0.1, 1e300};
   writer.write("fine", {2}, fine.data());
@@ -36,7 +36,7 @@ std::vector<std::byte> sample() {
   return writer.finish();
 }
 
-// The message of the InputError that f throws; fails the test if it throws none.
+// Returns the message of the InputError that f throws; fails the test if it throws none.
 template <class F> std::string refusal(F&& f) {
   try {
     f();
@@ -127,15 +127,15 @@ TEST(Hdf5File, HostileFilesAreRefused) {
   }
 }
 
-// Proxies of a product search take more than 1 GiB: as much as the file has is no claim too many.
+// A data set may be as large as its file: the proxies of a product search take more than 1 GiB.
 TEST(Hdf5File, DataSetsAreAsLargeAsTheirFile) {
-  constexpr hsize_t kCount = (hsize_t{1} << 28) + 1;  // a float more than 1 GiB
+  constexpr hsize_t kCount = (hsize_t{1} << 28) + 1;  // one float more than 1 GiB
   const TemporaryFolder temporary;
   const std::string path = (temporary.path() / "large.h5").string();
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const hid_t space = H5Screate_simple(1, &kCount, nullptr);
   const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // a hole in the file system
+  H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // a sparse file: takes no disk
   H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
   const hid_t set =
       H5Dcreate2(file, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
@@ -147,7 +147,7 @@ TEST(Hdf5File, DataSetsAreAsLargeAsTheirFile) {
   EXPECT_EQ(reader.info("/x").dims, (std::vector<std::int64_t>{std::int64_t{kCount}}));
 }
 
-// Filters that are a library of their own are neither looked for nor loaded.
+// The reader must neither look for nor load filters that are libraries of their own.
 TEST(Hdf5File, FiltersOfPluginsAreRefused) {
   const TemporaryFolder temporary;
   for (const H5Z_filter_t filter : {32000, 32015, H5Z_FILTER_FLETCHER32, H5Z_FILTER_NBIT}) {
@@ -188,8 +188,8 @@ TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
             std::string::npos);
 }
 
-// A file whose one data set, of `rows` values of `type`, is packed; what `values` points at is
-// written into it, and nothing if it is null: a few hundred bytes that claim `rows` values.
+// Makes a file with one deflated data set of `rows` values of `type`. Writes `values`, or nothing
+// if null: then a few hundred bytes claim to hold `rows` values.
 std::string packed_file(const std::string& path, const char* name, hid_t type, hsize_t rows,
                         hsize_t chunk, const void* values = nullptr) {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -217,7 +217,7 @@ TEST(Hdf5File, ClaimsFarBeyondWhatIsStoredAreRefused) {
             std::string::npos);
 }
 
-// Deflate makes 1017 bytes of each of these one, the best that it can do.
+// Equal labels deflate 1017 to 1, deflate's best ratio, which must not be taken for an attack.
 TEST(Hdf5File, EqualLabelsAreReadHoweverSmallTheyAreStored) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "labels.h5").string();
@@ -226,7 +226,7 @@ TEST(Hdf5File, EqualLabelsAreReadHoweverSmallTheyAreStored) {
   EXPECT_EQ(Hdf5Reader(path).read<std::int64_t>("/labels"), labels);
 }
 
-// Nothing is stored of it: its values are those that it is filled with.
+// A small data set that takes no space in the file is allowed: all its values are the fill value.
 TEST(Hdf5File, ASmallDataSetThatWasNeverWrittenIsItsFillValue) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "fill.h5").string();
@@ -253,7 +253,8 @@ TEST(Hdf5File, ASmallDataSetThatWasNeverWrittenIsItsFillValue) {
   }
 }
 
-// One data set under 3000 names in a group whose own name is long: 300 KB that say 90 MB.
+// One data set under 3000 names in a group with a long name: a file of 300 KB whose paths take
+// 90 MB.
 TEST(Hdf5File, PathsFarBeyondTheFileAreRefused) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "names.h5").string();
@@ -275,7 +276,7 @@ TEST(Hdf5File, PathsFarBeyondTheFileAreRefused) {
   EXPECT_TRUE(holds(refusal([&] { Hdf5Reader r(path); }), "take more than 64 MiB"));
 }
 
-// Groups in groups: each name is as long as one may be, and all of them are one path.
+// Nested groups whose names are each short enough but whose path is not.
 TEST(Hdf5File, APathThatIsTooLongToAskForIsRefused) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "deep.h5").string();
@@ -296,8 +297,8 @@ TEST(Hdf5File, APathThatIsTooLongToAskForIsRefused) {
   EXPECT_TRUE(holds(refusal([&] { reader.read<float>(name); }), "takes more than 256 KiB"));
 }
 
-// A parser whose word is not to be trusted: it holds one data set, /x, and says of it what it
-// likes.
+// The refusal of answers from a hostile parser: its file has one data set, /x, whose shape and
+// values are what the arguments say.
 std::string refusal_of_liar(const std::function<void(PackedWriter&)>& shape,
                             const std::function<std::size_t(std::span<std::byte>)>& values) {
   const auto say = [&](std::span<const std::byte> question) {
@@ -338,7 +339,7 @@ TEST(Hdf5File, NothingThatTheParserSaysIsBelieved) {
   const auto nothing = [](std::span<std::byte>) { return std::size_t{0}; };
   const auto all = [](std::span<std::byte> slot) { return slot.size(); };
   const std::string no_sense = "answer that makes no sense";
-  // Kind, rank, sides, sides of pieces.
+  // Numbers: kind, rank, sides, sides of the pieces.
   EXPECT_TRUE(holds(refusal_of_liar(numbers({3, 0}), nothing), no_sense));
   EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 5}), nothing), no_sense));
   EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1}), nothing), no_sense));
@@ -357,13 +358,13 @@ TEST(Hdf5File, NothingThatTheParserSaysIsBelieved) {
                                     [](std::span<std::byte> slot) {
                                       PackedWriter out(slot);
                                       out.number(1);
-                                      out.number(~0ULL);  // a text of that length
+                                      out.number(~0ULL);  // the length of a text
                                       return out.bytes();
                                     }),
                     no_sense));
 }
 
-// A parser that is no longer what it was could answer the second time what nobody looked at.
+// If the reader asked twice, a hostile parser could give a second answer that is never checked.
 TEST(Hdf5File, AShapeIsAskedForOnce) {
   int asked = 0;
   const auto say = [&](std::span<const std::byte> question) {

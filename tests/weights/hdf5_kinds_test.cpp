@@ -1,4 +1,4 @@
-// Files of every kind, drawn anew in each run, against the HDF5 library's own whole reading.
+// Files of every kind, drawn anew in each run, must be read as the HDF5 library reads them.
 #include "engine/base/error.h"
 #include "tests/support/random_seed.h"
 #include "weights/hdf5/boxes.h"
@@ -52,7 +52,7 @@ struct Drawn {
   std::string text;                  // for messages
 };
 
-// A data set /x of any shape and storage, written in part, within a core image.
+// Draws a file image with a data set /x of any shape and storage, perhaps written only in part.
 std::vector<std::byte> draw(Random& random, Drawn& drawn) {
   const std::vector<Kind> all = kinds();
   drawn.kind = all[below(random, all.size())];
@@ -99,7 +99,7 @@ std::vector<std::byte> draw(Random& random, Drawn& drawn) {
   // All of it, or a corner, so that chunks are missing.
   std::vector<hsize_t> sides = drawn.dims, zero(rank, 0);
   if (!drawn.chunk.empty() && below(random, 2) == 0) {
-    // At least a half of one axis: what is far beyond what is stored is refused.
+    // At least half of one axis is written: a data set far larger than its stored part is refused.
     hsize_t& side = sides[below(random, rank)];
     side = std::max<hsize_t>(1, side / 2);
     drawn.text += ", in part";
@@ -124,7 +124,7 @@ std::vector<std::byte> draw(Random& random, Drawn& drawn) {
   return image;
 }
 
-// The plain definition: the library reads all of it at once.
+// The reference: the library reads the whole data set at once.
 template <class T>
 std::vector<T> read_plainly(const std::vector<std::byte>& image, const Drawn& drawn) {
   const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
@@ -140,7 +140,7 @@ std::vector<T> read_plainly(const std::vector<std::byte>& image, const Drawn& dr
   return values;
 }
 
-// In the two ways: at once, and block by block.
+// Compares both ways of reading, at once and block by block, with the reference.
 template <class T> void compare(const std::vector<std::byte>& image, const Drawn& drawn) {
   const Hdf5Reader reader(image, "drawn");
   const std::vector<T> read = reader.read<T>("/x");
@@ -151,7 +151,7 @@ template <class T> void compare(const std::vector<std::byte>& image, const Drawn
   const std::vector<T> plain = read_plainly<T>(image, drawn);
   ASSERT_EQ(read.size(), plain.size()) << drawn.text;
   ASSERT_EQ(visited.size(), plain.size()) << drawn.text;
-  // Bit by bit: values may be not-a-number.
+  // Compares bits: values may be NaN.
   EXPECT_EQ(std::memcmp(read.data(), plain.data(), read.size() * sizeof(T)), 0) << drawn.text;
   EXPECT_EQ(std::memcmp(visited.data(), plain.data(), read.size() * sizeof(T)), 0) << drawn.text;
 }
@@ -169,7 +169,7 @@ TEST(Hdf5Kinds, AreReadBitEqualToTheLibrarysOwnReading) {
   }
 }
 
-// Texts of all lengths, also longer than what is passed on at once.
+// Texts of any length must come whole, even if they are longer than one answer of the parser.
 TEST(Hdf5Kinds, TextsOfAnyLengthComeWhole) {
   Random random(random_seed());
   for (int i = 0; i < 10; ++i) {
@@ -185,7 +185,7 @@ TEST(Hdf5Kinds, TextsOfAnyLengthComeWhole) {
   }
 }
 
-// More objects than one answer names.
+// A group with more objects than one answer of the parser can name.
 TEST(Hdf5Kinds, ManyObjectsAreAllListed) {
   Hdf5Writer writer;
   const float x = 1;
@@ -196,7 +196,7 @@ TEST(Hdf5Kinds, ManyObjectsAreAllListed) {
   EXPECT_EQ(reader.read<float>(group + "/11999").at(0), 1.0F);
 }
 
-// Every element lies in exactly one box, and no box in two pieces.
+// Every element must lie in exactly one box, and every box within one piece.
 TEST(Hdf5Boxes, CoverAShapeOnce) {
   Random random(random_seed());
   for (int i = 0; i < 300; ++i) {

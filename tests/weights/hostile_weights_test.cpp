@@ -1,5 +1,6 @@
-// Files of weights that are damaged, made to mislead, or none: one line each, nothing of them is
-// ever run, and none makes a program take more than max(2 x its size, 1 GB) of memory.
+// Files of weights that are damaged, misleading or no weights at all: each must be refused in one
+// line, no code in them may ever run, and none may make a program take more memory than max(2 x the
+// file's size, 1 GB).
 #include "weights/foreign/network_weights.h"
 
 #include "tests/data/temporary_folder.h"
@@ -28,7 +29,7 @@ class HostileWeights : public testing::Test {
  protected:
   std::string path() const { return (folder_.path() / "hostile").string(); }
 
-  // What `convert` does with a file, in a process of its own.
+  // Reads a file as `convert` does, in a child process, and checks the child's peak memory.
   static void expect_little_memory(const std::string& file) {
     if (kSanitized) return;
     constexpr std::int64_t kFree = 1'000'000'000;
@@ -61,7 +62,7 @@ class HostileWeights : public testing::Test {
     add_tensor(content, "fc.bias", {2}, {7, 8});
     return content;
   }
-  // A zip archive around this pickle.
+  // Puts the pickle into a zip archive as torch.save() does.
   static std::string around(std::string_view pickle) {
     return zip_of({{"a/data.pkl", std::string(pickle)},
                    {"a/data/0", std::string(24, '\0')},
@@ -142,8 +143,8 @@ TEST_F(HostileWeights, Case10Twice) {
   expect_refused(zip_of(members), "twice");
 }
 
-// Zeros without end in a few MiB: an entry that says so, and 120 of 8 MiB each, of which each is as
-// it should be.
+// Files that inflate to a gigabyte or more of zeros: by one entry that declares 2 GB, and by 120
+// entries of 8 MiB, each of them in order.
 TEST_F(HostileWeights, Case10Bombs) {
   const std::string one = zip_of({{"a/data/100", std::string(std::size_t{8} << 20, '\0')}}, true);
   const std::size_t directory = one.find("PK\x01\x02"), end = one.find("PK\x05\x06");
@@ -159,7 +160,7 @@ TEST_F(HostileWeights, Case10Bombs) {
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     const std::string name = fmt::format("a/data/{}", 100 + i);
     std::string record = one.substr(0, directory), entry = one.substr(directory, end - directory);
-    record.replace(30, name.size(), name);  // behind the fixed part of either header
+    record.replace(30, name.size(), name);  // the name follows each header's fixed part
     entry.replace(46, name.size(), name);
     entry.replace(42, 4, little(static_cast<std::uint32_t>(many.size())));
     many += record;
@@ -192,13 +193,13 @@ TEST_F(HostileWeights, Case10OverlappingEntries) {
   const std::size_t first = bytes.find("PK\x01\x02"), second = bytes.find("PK\x01\x02", first + 1);
   const std::size_t third = bytes.find("PK\x01\x02", second + 1);
   ASSERT_NE(third, std::string::npos);
-  // The second storage lies where the first does.
+  // The directory places the second storage where the first one lies.
   bytes.replace(third + 42, 4, bytes.substr(second + 42, 4));
   EXPECT_FALSE(refusal(bytes).empty());
 }
 
-// A directory of a million entries for one file, 47 MB, which would take several hundred bytes each
-// if it were taken in.
+// A directory of 47 MB with a million entries for one file. Read in full, each entry would take
+// several hundred bytes.
 TEST_F(HostileWeights, Case10AMillionEntries) {
   const std::string whole = zip_of({{"a", "x"}});
   const std::size_t directory = whole.find("PK\x01\x02"), end = whole.find("PK\x05\x06");
@@ -209,12 +210,12 @@ TEST_F(HostileWeights, Case10AMillionEntries) {
   bytes.reserve(directory + kEntries * entry.size() + 100);
   for (std::uint32_t i = 0; i < kEntries; ++i) bytes += entry;
   std::string last = whole.substr(end);
-  last.replace(8, 4, std::string(4, '\xff'));  // 65535 here, and 65535 in all
+  last.replace(8, 4, std::string(4, '\xff'));  // entries on this disk and in all: 65535
   last.replace(12, 4, little(static_cast<std::uint32_t>(kEntries * entry.size())));
   expect_refused(bytes + last, "more than 200000 entries");
 }
 
-// What is packed says how long it is; more than that never comes out of it.
+// An entry that inflates to more than its declared size must be refused.
 TEST_F(HostileWeights, Case10LongerThanItSays) {
   std::string bytes =
       zip_of({{"a/data.pkl", std::string(std::size_t{8} << 20, 'N')}, {"a/version", "3"}}, true);
@@ -271,7 +272,7 @@ TEST_F(HostileWeights, Case15NothingIsRun) {
     EXPECT_NE(file.notes[0].find("os.system"), std::string::npos) << file.notes[0];
     EXPECT_NE(file.notes[0].find("builtins.exec"), std::string::npos);
   }
-  // In a tensor's place it is refused, and not run either.
+  // In a tensor's place such a call must be refused, and not run either.
   PickleWriter tensor;
   tensor.proto().raw("}").text("x").global("torch._utils", "_rebuild_tensor_v2").raw("(");
   tensor.raw(call.bytes()).integer(0).integers({1}).integers({1}).raw("tRs.");
@@ -297,7 +298,7 @@ TEST_F(HostileWeights, Case18Lengths) {
   expect_refused(around("\x80\x02\x8a\xff" + std::string(255, '\1') + "."), "integer of 255 bytes");
   expect_refused(around("\x80\x02X\xff\xff\xff\xff."), "ends in the middle");
   expect_refused(around("\x80\x02X\x10\0\0."), "ends in the middle");
-  // Two remembered texts of 64 KiB, and a global of both for every six bytes.
+  // Two memoised texts of 64 KiB, and then a global made of both for every five bytes.
   const auto names = [](std::size_t length, int globals) {
     PickleWriter out;
     out.proto().text(std::string(length, 'm')).raw({"q\0", 2}).text(std::string(length, 'n'));
@@ -307,7 +308,7 @@ TEST_F(HostileWeights, Case18Lengths) {
   };
   expect_refused(names(65'000, 20'000), "names a global by a text of 65000 bytes");
   expect_refused(names(1000, 40'000), "names globals of more than 64 MiB in all");
-  // Long texts that name nothing are left; in a name's place they are refused.
+  // Long texts are ignored as values, but refused as names.
   const std::string log(70'000, 'x');
   const auto tensor_beside = [&](bool as_name) {
     PickleWriter out;
@@ -343,7 +344,7 @@ TEST_F(HostileWeights, Case19Sizes) {
 TEST_F(HostileWeights, Case20BeyondTheStorage) {
   expect_refused(around(rebuilt(0, {2, 3}, {4, 1}).bytes()), "does not lie in its storage");
   expect_refused(around(rebuilt(1, {6}, {1}).bytes()), "does not lie in its storage");
-  // A view of one element as many cost memory that no file has.
+  // A view that repeats one element (strides 0) would take memory out of proportion to the file.
   expect_refused(around(rebuilt(0, {1 << 20, 1 << 10}, {0, 0}).bytes()), "does not lie");
 }
 
@@ -386,7 +387,7 @@ TEST_F(HostileWeights, Case22SharedAndTransposed) {
   }
 }
 
-// -1.5 in each, as IEEE 754 and bfloat16 have it.
+// -1.5 in each type, as IEEE 754 and bfloat16 encode it.
 TEST_F(HostileWeights, Case23Types) {
   TorchContent typed;
   for (const auto& [type, bytes] :
@@ -420,8 +421,8 @@ TEST_F(HostileWeights, Circles) {
   expect_refused(around(doubled.stop().bytes()), "refer to each other");
 }
 
-// What has no name is looked at, too: 50,000 pairs of None, and who holds them forty times, as a
-// dictionary and as the state of a module.
+// Entries without names also cost time: 50,000 pairs of None, held forty times, as a dictionary and
+// as the state of a module.
 TEST_F(HostileWeights, PairsWithoutNames) {
   for (const bool module : {false, true}) {
     PickleWriter pickle;
@@ -452,7 +453,7 @@ TEST_F(HostileSafetensors, Case31Header) {
   long_header.resize(200, ' ');
   expect_refused(long_header, "header of 100000001");
   expect_refused(little(std::uint64_t{1000}) + "{}", "it was cut off");
-  // Without a header it is not even recognised.
+  // With a header of length 0 the file is not even recognised.
   expect_refused(little(std::uint64_t{0}) + std::string(8, '\0'), "no file of weights");
   EXPECT_TRUE(accepted(file("{}  ", 0)).tensors.empty());
   EXPECT_TRUE(accepted(file(" \n{}\t", 0)).tensors.empty());
@@ -514,7 +515,7 @@ TEST_F(HostileSafetensors, Case36Metadata) {
   EXPECT_EQ(accepted(file(R"({"__metadata__":{"format":"pt"}})", 0)).metadata.at("format"), "pt");
 }
 
-// Headers that would take many times their size: tensors, axes and names without end.
+// Headers that would take many times their size in memory: too many tensors, axes or names.
 TEST_F(HostileSafetensors, Case36LongHeaders) {
   std::string many = "{";
   for (int i = 0; i < 200'000; ++i) {
@@ -542,8 +543,8 @@ TEST_F(HostileSafetensors, Case37Names) {
   EXPECT_NE(message.find("../\\x00\\x0a/etc/passwd"), std::string::npos) << message;
 }
 
-// What an HDF5 file can do is the business of weights/hdf5/file.h; here is that Keras's files,
-// alone and in archives, go through it.
+// weights/hdf5/file.h guards against hostile HDF5 files. These tests check that Keras's files,
+// alone and in archives, are read through it.
 class HostileKeras : public HostileWeights {
  protected:
   static std::string fixture(const std::string& name) {
@@ -561,7 +562,7 @@ class HostileKeras : public HostileWeights {
     expect_refused(archive(bytes), why);
     expect_refused(archive(bytes, true), why);
   }
-  // A file that `make` adds to by the library itself.
+  // Returns a file that `make` fills through the HDF5 library itself.
   template <class F> std::string made(F&& make) {
     const std::string at = (folder_.path() / "made.h5").string();
     const hid_t file = H5Fcreate(at.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -600,8 +601,8 @@ TEST_F(HostileKeras, Case40Bombs) {
   expect_both_refused(fixture("hdf5/memory.h5"), "inflates beyond its size");
 }
 
-// The size of a text on the heap is broken as it is in the fixtures crash.h5 and hang.h5: the
-// library crashes, or goes round in circles.
+// The size of a text on the heap is damaged as in the fixtures crash.h5 and hang.h5, which make the
+// library crash or loop for ever.
 TEST_F(HostileKeras, Case41CrashAndHang) {
   Hdf5Writer writer;
   writer.set_attribute("/", "backend", "tensorflow");
@@ -609,7 +610,7 @@ TEST_F(HostileKeras, Case41CrashAndHang) {
   const std::string whole = text(writer.finish());
   const std::size_t heap = whole.find("GCOL");
   ASSERT_NE(heap, std::string::npos);
-  constexpr std::size_t kSize = 24;  // of the first text: behind the heap's header and its own
+  constexpr std::size_t kSize = 24;  // offset of the first text's size in the heap
   for (const std::uint64_t size : {std::uint64_t{1} << 24, ~std::uint64_t{15}}) {
     std::string broken = whole;
     broken.replace(heap + kSize, sizeof(size), little(size));
@@ -619,7 +620,7 @@ TEST_F(HostileKeras, Case41CrashAndHang) {
   }
 }
 
-// Somebody else holds the file, or its file system knows no locks: reading needs none.
+// Reading must need no lock: another process may hold the file's, or its file system may have none.
 TEST_F(HostileKeras, Case42Locked) {
   const std::string whole = fixture("k.h5");
   folder_.write("locked.h5", whole);
@@ -681,7 +682,7 @@ TEST_F(HostileKeras, Case44Mapping) {
   }
 }
 
-// A program that is planted wherever a file has room for one: nobody runs it.
+// Code planted wherever a file has room for it must never be run.
 TEST_F(HostileKeras, Case15NothingIsRunInAnyContainer) {
   const std::string planted = (folder_.path() / "planted").string();
   const std::string program = "__import__('os').system('touch " + planted + "')";

@@ -1,5 +1,5 @@
-// Keras's ResNet-50 of every generation of names, made here by layer and place, against the exact
-// algebra written out.
+// Keras's ResNet-50 under the names of every generation must convert to exactly what the algebra of
+// its layers, written out here, gives.
 #include "weights/foreign/network_weights.h"
 
 #include "engine/base/random.h"
@@ -13,7 +13,7 @@
 namespace rk {
 namespace {
 
-// By "<torchvision's layer>/<part>".
+// Keyed by "<torchvision's layer>/<part>".
 using Values = std::map<std::string, std::vector<float>>;
 
 void expect_algebra(const NetworkWeights& weights, const Values& values, double epsilon) {
@@ -34,7 +34,7 @@ void expect_algebra(const NetworkWeights& weights, const Values& values, double 
       for (std::int64_t i = 0; i < layer.in; ++i) {
         for (std::int64_t y = 0; y < layer.side; ++y) {
           for (std::int64_t x = 0; x < layer.side; ++x) {
-            const std::int64_t from = layer.stage == 1 ? 2 - i : i;  // BGR there
+            const std::int64_t from = layer.stage == 1 ? 2 - i : i;  // Keras's input is BGR
             const auto keras =
                 static_cast<std::size_t>(((y * layer.side + x) * layer.in + from) * layer.out + o);
             const auto here =
@@ -77,8 +77,7 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
           std::int64_t count = 1;
           for (const std::int64_t d : dims) count *= d;
           std::vector<float>& out = drawn[layer + "/" + part];
-          // Few different values, so that writing them is quick; places are told apart by the
-          // index.
+          // Few different values, so that writing them is quick; the index tells places apart.
           const auto seed = static_cast<double>(random.below(1000));
           for (std::int64_t i = 0; i < count; ++i) {
             out.push_back(static_cast<float>(0.01 * seed + 0.001 * static_cast<double>(i % 9973)));
@@ -112,11 +111,11 @@ TEST(KerasResNet, Case44OtherNetworksAreNamed) {
   part.write("/conv1_conv/conv1_conv/kernel:0", {7, 7, 3, 64}, values.data());
   const std::string message = refusal(part);
   EXPECT_NE(message.find("gamma of bn1 is missing"), std::string::npos);
-  // Of some two hundred names the first few.
+  // The message lists the first few of some two hundred names.
   EXPECT_NE(message.find(" more; --list shows"), std::string::npos) << message;
 }
 
-// Deeper networks hold all that ResNet50 has, which is no reason to take a part of them for it.
+// Deeper networks hold every tensor of a ResNet50 but must not be taken for one.
 TEST(KerasResNet, DeeperNetworksAreNamed) {
   const TemporaryFolder folder;
   const auto refusal = [&](int blocks) {

@@ -1,4 +1,4 @@
-// A network's tensors under the names that others give them.
+// A network's tensors under the names that other programs give them.
 #include "weights/foreign/network_weights.h"
 
 #include "tests/data/temporary_folder.h"
@@ -119,7 +119,8 @@ TEST_F(ForeignWeights, OfEveryDialect) {
   expect_whole(nvidia, "resnet18");
 }
 
-// Parallel training, lightning and states of training put the same in front of any names.
+// The prefixes of parallel training, Lightning and training states must be removed from names of
+// every dialect.
 TEST_F(ForeignWeights, OfEveryDialectBehindWhatWrappersPutInFront) {
   const auto as_nvidia = [](const std::string& name) {
     if (!name.starts_with("layer")) return name;
@@ -158,7 +159,8 @@ TEST_F(ForeignWeights, Case28BehindWhatWrappersPutInFront) {
   expect_whole(read(nested), "resnet18");
 }
 
-// The query encoder and the averaged network come first; a projection is no classifier.
+// Of two networks in a file, the query encoder or the averaged one is taken; a projection must not
+// be taken for the classifier.
 TEST_F(ForeignWeights, OneOfSeveralNetworks) {
   for (const auto& [taken, left] :
        {std::pair<std::string, std::string>{"module.encoder_q.", "module.encoder_k."},
@@ -187,7 +189,7 @@ TEST_F(ForeignWeights, Case30OldFilesCountNoBatches) {
   EXPECT_EQ(weights.find("bn1.num_batches_tracked")->count, 0);
 }
 
-// Whoever stores a whole model as float16 stores its counters so.
+// A whole model stored as float16 has counters in float16, too.
 TEST_F(ForeignWeights, CountersMayBeRealNumbers) {
   TorchContent content = content_of("resnet18", as_it_is);
   for (const auto& tensor : content.tensors) {
@@ -202,7 +204,7 @@ TEST_F(ForeignWeights, CountersMayBeRealNumbers) {
   EXPECT_TRUE(holds(refusal(content), "bn1.num_batches_tracked F16 [] where an integer is"));
 }
 
-// A module that holds the network and, beside it, its embedding layer.
+// The embedding layer may lie beside the network in a module that holds both.
 TEST_F(ForeignWeights, AnEmbeddingLayerBesideTheNetwork) {
   for (const auto& [front, network] : {std::pair<std::string, std::string>{"", "body."},
                                        {"", "backbone."},
@@ -231,7 +233,7 @@ TEST_F(ForeignWeights, Case25WhatIsNotExpectedIsLeftAndNamed) {
   EXPECT_EQ(weights.ignored, std::vector<std::string>{"projector.0.weight"});
 }
 
-// Without a classifier, with one of any size, and with something else in its place.
+// A network without a classifier, with one of any size, or with something else in its place.
 TEST_F(ForeignWeights, Case27AnyClassifier) {
   EXPECT_EQ(read(content_of("resnet18", as_it_is)).find("fc.weight"), nullptr);
   for (const std::int64_t classes : {1, 21843}) {
@@ -260,7 +262,7 @@ TEST_F(ForeignWeights, Case24WhatIsMissingOrOfAnotherShapeIsListed) {
   }
 }
 
-// Whoever says --arch and is wrong reads what the file holds; of many names the first few.
+// A wrong --arch is answered with what the file holds; long lists of names are cut.
 TEST_F(ForeignWeights, AnotherArchIsNamedAndListsAreCut) {
   const auto refused = [&](const TorchContent& content, const std::string& arch) {
     folder_.write("r.pth", torch_zip(content));
@@ -282,7 +284,7 @@ TEST_F(ForeignWeights, AnotherArchIsNamedAndListsAreCut) {
                 "layer4.2.bn1.running_var and 10 more; --list shows all of them");
 }
 
-// What is too much would be left out, and the rest be taken for the network that --arch says.
+// A larger network must not be taken for the one that --arch names by leaving out its rest.
 TEST_F(ForeignWeights, AnArchDoesNotTurnOtherNetworksIntoIt) {
   const auto refused = [&](const TorchContent& content, const std::string& arch) {
     folder_.write("r.pth", torch_zip(content));
@@ -364,7 +366,8 @@ TEST_F(ForeignWeights, ARoundTripKeepsEveryBit) {
   EXPECT_EQ(safetensors_bytes(again).size(), exported.size());
 }
 
-// A tensor that is read in several blocks, and one value of it or its description another one.
+// The check of a written file must see a single changed value, even in a tensor that is read in
+// several blocks, and a changed description.
 TEST_F(ForeignWeights, WhatWasWrittenOtherwiseIsSeen) {
   constexpr std::size_t kClasses = 20'000;  // 5 MB of weights
   NetworkWeights weights = read(content_of("resnet20", as_it_is, kClasses));
@@ -393,7 +396,7 @@ TEST_F(ForeignWeights, WhatWasWrittenOtherwiseIsSeen) {
   EXPECT_TRUE(holds(differences(), "w.st: the description was not"));
 }
 
-// Whatever it is made into to be read.
+// sha256() must be the sum of the file on disk, not of what it is converted to for reading.
 TEST_F(ForeignWeights, TheSha256IsThatOfTheFile) {
   const TemporaryFolder folder;
   const std::vector<std::byte> bytes = safetensors_bytes(read(content_of("resnet20", as_it_is)));
@@ -403,7 +406,7 @@ TEST_F(ForeignWeights, TheSha256IsThatOfTheFile) {
             hexadecimal(sha256(bytes)));
 }
 
-// HDF5's library cuts off what it does not know when it opens a file for writing.
+// The HDF5 library cuts off the seal, as unknown bytes, when it opens a checkpoint for writing.
 TEST_F(ForeignWeights, ACheckpointThatLostItsSealIsNamed) {
   std::vector<std::byte> bytes = checkpoint_bytes(read(content_of("resnet20", as_it_is)));
   bytes.resize(bytes.size() - kSealBytes);
@@ -413,7 +416,7 @@ TEST_F(ForeignWeights, ACheckpointThatLostItsSealIsNamed) {
                     path + ": is a checkpoint whose seal is gone: another program opened it"));
 }
 
-// A seal says that a file is whole, not who wrote it.
+// A valid seal says that a file is whole, not who wrote it, so its tensors must be checked.
 TEST_F(ForeignWeights, ASealedFileHoldsTheTensorsOfItsNetwork) {
   TorchContent content = content_of("resnet20", as_it_is, 5);
   add_tensor(content, "embedding.weight", {4, 64}, std::vector<float>(256, 0.5F));
@@ -465,7 +468,7 @@ TEST_F(ForeignWeights, ASealedFileHoldsTheTensorsOfItsNetwork) {
                     "its network is 'resnet19', known are resnet20, "));
 }
 
-// Auxiliary classifiers are named and left; Inception's images are its own.
+// Auxiliary classifiers must be reported and left out; Inception has its own size of images.
 TEST_F(ForeignWeights, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
   TorchContent google = content_of("googlenet", as_it_is, 5);
   add_tensor(google, "aux1.fc2.weight", {2, 3}, std::vector<float>(6, 1.0F));
@@ -487,7 +490,7 @@ TEST_F(ForeignWeights, OfGoogLeNetAndInceptionAuxiliaryClassifiersAreLeft) {
   EXPECT_EQ(small.model.resize, 37);
 }
 
-// What a file says of its images is taken over, or refused where images cannot be had so.
+// What a file says about its images must be adopted, or refused if images cannot be prepared so.
 TEST_F(ForeignWeights, ImagesAreAsTheFileWantsThem) {
   const NetworkWeights first = read(content_of("resnet18", as_it_is));
   const auto again = [&](const std::function<void(ModelDescription&)>& change) {
@@ -520,8 +523,8 @@ TEST_F(ForeignWeights, ImagesAreAsTheFileWantsThem) {
   EXPECT_TRUE(holds(refused([](auto& model) { model.resize = 100; }), "resize"));
 }
 
-// Other programs resize without antialiasing where nobody says so; files from before it was said
-// are read as those of today.
+// Other programs resize without antialiasing unless told otherwise, so the text must say it. Older
+// files, which do not, are read in the same way.
 TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
   const ModelDescription model;
   EXPECT_TRUE(holds(model_text(model), R"("interpolation":"bilinear with antialiasing")"));
@@ -535,7 +538,7 @@ TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
   }
 }
 
-// Pictures with a palette or an alpha channel, too, are turned before they lose what turns them.
+// Pictures of every mode become RGB, but must be turned first: convert() may drop the orientation.
 TEST(TorchLoader, TakesPicturesOfEveryMode) {
   ModelDescription model;
   const std::string loader = torch_loader(model, "r.safetensors");
@@ -546,7 +549,7 @@ TEST(TorchLoader, TakesPicturesOfEveryMode) {
                     "\n    return ImageOps.exif_transpose(image).convert(\"RGB\")\n"));
 }
 
-// What holds a lambda cannot be sent to a process that loads pictures.
+// A transform that holds a lambda cannot be sent to a worker process that loads pictures.
 TEST(TorchLoader, IsMadeOfWhatCanBePickled) {
   for (const bool upright : {false, true}) {
     ModelDescription model;
@@ -557,15 +560,15 @@ TEST(TorchLoader, IsMadeOfWhatCanBePickled) {
   }
 }
 
-// However the ending of its weights is spelt.
+// The loader must find its weights whatever the case of their ending.
 TEST(TorchLoader, LoadsTheFileThatLiesBesideIt) {
   const std::string loader = torch_loader(ModelDescription(), "a.b.SAFETENSORS");
   EXPECT_TRUE(holds(loader, "Embeds pictures by a.b.SAFETENSORS:")) << loader;
   EXPECT_TRUE(holds(loader, "removesuffix(\".py\") + \".SAFETENSORS\")")) << loader;
 }
 
-// torchvision's files say nothing of their images; their sums say which they are. Those of
-// GoogLeNet and Inception-v3 belong to its transform_input.
+// torchvision's files say nothing about their images, but are recognised by their sums. GoogLeNet's
+// and Inception-v3's have the input statistics of torchvision's transform_input.
 TEST_F(ForeignWeights, PublishedFilesAreKnownByTheirSum) {
   struct Published {
     const char* arch;
@@ -585,7 +588,7 @@ TEST_F(ForeignWeights, PublishedFilesAreKnownByTheirSum) {
     file.sha256.replace(0, std::strlen(of.digest), of.digest);
     const NetworkWeights weights = network_weights(file);
     const ModelDescription& model = weights.model;
-    // Saved again, a file is told by nothing.
+    // A file that was saved again has another sum and cannot be recognised.
     const bool unsaid = *of.digest == '\0' && std::string_view(of.arch) != "resnet18";
     EXPECT_EQ(holds(weights.unsaid, "--input-mean 0.5"), unsaid);
     EXPECT_EQ(model.resize, of.resize);
@@ -595,7 +598,7 @@ TEST_F(ForeignWeights, PublishedFilesAreKnownByTheirSum) {
   }
 }
 
-// Written out from the format's rules: what the official writer makes of these two tensors.
+// The bytes that the official writer makes of these tensors, derived from the format's rules.
 TEST(Safetensors, AsTheOfficialWriterWritesIt) {
   const std::vector<float> weight = {1, 2};
   const std::int64_t count = 5;

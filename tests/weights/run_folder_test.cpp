@@ -71,7 +71,7 @@ TEST_F(RunFolder, WhatALockMadeGoesWithItUnlessKept) {
     lock.keep();
   }
   EXPECT_TRUE(fs::exists(in("kept/here/.lock")));
-  // One that was there stays.
+  // A lock file that was there before must stay.
   { const FolderLock lock(in("kept/here"), calls_); }
   EXPECT_TRUE(fs::exists(in("kept/here/.lock")));
 }
@@ -117,7 +117,7 @@ TEST_F(RunFolder, AFileSystemWithoutLocksIsANote) {
   const FolderLock lock(in("run"), interrupted);
 }
 
-// The file that another process removes between its being opened and its being locked is no lock.
+// A lock file that another process removes between open() and flock() must not count as locked.
 TEST_F(RunFolder, ALockFileThatVanishesIsMadeAgain) {
   class Removes : public FileCalls {
    public:
@@ -137,7 +137,7 @@ TEST_F(RunFolder, ALockFileThatVanishesIsMadeAgain) {
   EXPECT_TRUE(holds(refused(in("run")), "another run"));
 }
 
-// Whoever moves a folder and lets another run begin where it was.
+// If the folder is moved and another run begins in its place, the first run must notice.
 TEST_F(RunFolder, AFolderThatWasReplacedIsAnothers) {
   const FolderLock mine(in("run"), calls_);
   EXPECT_NO_THROW(mine.require_own_folder());
@@ -149,7 +149,7 @@ TEST_F(RunFolder, AFolderThatWasReplacedIsAnothers) {
     EXPECT_FALSE(theirs.replaced());
     EXPECT_TRUE(holds(message_of<InputError>([&] { mine.require_own_folder(); }),
                       in("run") + ": is not the folder that this run began in"));
-    // Nor does what ends remove the other's.
+    // Nor may a lock that ends remove another run's lock file.
     auto third = std::make_unique<FolderLock>(in("third"), calls_);
     fs::rename(in("third"), in("third moved"));
     fs::create_directory(in("third"));
@@ -177,7 +177,7 @@ TEST_F(RunFolder, WhatTheSystemDoesNotReadIsNotPassedOver) {
   save("last.h5", 2);
   save("previous.h5", 1);
   EXPECT_EQ(find_resumable(folder_.path().string()).checkpoint->run().step, 2);
-  // A child without another file to open.
+  // In a child that may open no further file, the failure must not count as damage.
   const pid_t child = ::fork();
   if (child == 0) {
     const rlimit none{3, 3};
@@ -189,7 +189,7 @@ TEST_F(RunFolder, WhatTheSystemDoesNotReadIsNotPassedOver) {
     } catch (...) {
       ::_exit(1);
     }
-    ::_exit(2);  // it took another
+    ::_exit(2);  // it took another checkpoint
   }
   int status = 0;
   ::waitpid(child, &status, 0);

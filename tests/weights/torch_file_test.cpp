@@ -1,4 +1,4 @@
-// What PyTorch saves, read back: drawn tensors in all three containers against plain loops.
+// Reading PyTorch's files: random tensors in all three containers must equal what plain loops give.
 #include "engine/base/shape.h"
 #include "weights/tensor_files/tensor_file.h"
 
@@ -18,7 +18,7 @@ constexpr std::array<ElementType, 10> kTypes = {
     ElementType::kI64, ElementType::kI32, ElementType::kI16, ElementType::kI8,
     ElementType::kU8,  ElementType::kBool};
 
-// sign 2^(e - bias) (1 + fraction / 2^bits), worked out as written.
+// sign 2^(e - bias) (1 + fraction / 2^bits), computed as written.
 double plain_half(std::uint16_t bits, int exponent_bits) {
   const int fraction_bits = 15 - exponent_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -37,7 +37,7 @@ template <class T> std::string bytes_of(T value, bool big_endian) {
   return bytes;
 }
 
-// An element of that type, and what it is worth.
+// Draws an element of `type`; returns its bytes and its value.
 std::pair<std::string, double> drawn_element(ElementType type, bool big, CounterRandom& random) {
   const auto small = static_cast<int>(random.below(200));
   switch (type) {
@@ -54,7 +54,7 @@ std::pair<std::string, double> drawn_element(ElementType type, bool big, Counter
       const int exponent_bits = type == ElementType::kF16 ? 5 : 8;
       for (;;) {
         const auto bits = static_cast<std::uint16_t>(random.below(1 << 16));
-        // Infinity and NaN are left to a test of their own.
+        // Only finite values are drawn: NaN would not equal itself.
         const int largest = (1 << exponent_bits) - 1;
         if ((bits >> (15 - exponent_bits) & largest) == largest) continue;
         return {bytes_of(bits, big), plain_half(bits, exponent_bits)};
@@ -99,8 +99,8 @@ DrawnFile draw_file(CounterRandom& random) {
     tensor.name = fmt::format("layer{}.weight", t);
     tensor.storage = static_cast<std::size_t>(random.below(storages));
     const std::vector<double>& from = held[tensor.storage];
-    // Axes in any order over a dense block, with gaps now and then: what views, transposed and
-    // channels-last tensors are.
+    // Axes in any order over a dense block, sometimes with gaps: as in views, transposed and
+    // channels-last tensors.
     std::int64_t room = static_cast<std::int64_t>(from.size());
     std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // side, stride
     std::int64_t stride = 1 + random.below(2);
@@ -176,7 +176,7 @@ TEST(TorchFile, DrawnTensorsInEveryContainer) {
   }
 }
 
-// Written by PyTorch itself, or read by it.
+// Files that PyTorch itself wrote or has read.
 TEST(TorchFile, WhatPyTorchWrote) {
   const std::string fixtures = RK_TEST_GOLDEN "/fixtures/";
   for (const char* name : {"s_zip.pth", "s_legacy.pth"}) {
@@ -198,7 +198,7 @@ TEST(TorchFile, WhatPyTorchWrote) {
   EXPECT_FALSE(tar.tensors[3].contiguous()) << "a transposed one";
 }
 
-// What Python 2 saved: an OrderedDict is a call with a list of lists [name, tensor].
+// Files of Python 2, where an OrderedDict is a call with a list of lists [name, tensor].
 TEST(TorchFile, DictionariesOfPython2) {
   const auto call = [](const std::vector<std::pair<std::string, std::string>>& entries) {
     PickleWriter out;
@@ -254,7 +254,7 @@ TEST(TorchFile, StreamsOfLaterProtocols) {
   }
 }
 
-// Of complex numbers, say: no weights are made of them, whatever they are doing there.
+// Tensors of types that no weights have, such as complex numbers, must be left out, not refused.
 TEST(TorchFile, TensorsOfOtherTypesAreLeft) {
   TorchContent content;
   add_tensor(content, "weight", {1}, {1.5F});
@@ -270,7 +270,7 @@ TEST(TorchFile, TensorsOfOtherTypesAreLeft) {
   EXPECT_EQ(file.notes.at(0), "left out: 1 tensor of types that no weights have: spectrum");
 }
 
-// What a zip archive is, its entries' names say, not bytes that stand anywhere in it.
+// A zip archive's kind must follow from its entries' names, not from bytes anywhere in it.
 TEST(TorchFile, ATextInAnArchiveMakesItNoneOfKeras) {
   TorchContent content;
   add_tensor(content, "weight", {2}, {1.5F, -2.0F});
@@ -283,7 +283,7 @@ TEST(TorchFile, ATextInAnArchiveMakesItNoneOfKeras) {
   EXPECT_EQ(file.tensors.size(), 1U);
 }
 
-// A model that was pickled whole, and what a training program leaves beside the weights.
+// Models that were pickled whole, and other objects that training programs save with the weights.
 TEST(TorchFile, WholeModelsAndTrainingStates) {
   TorchContent content;
   add_tensor(content, "weight", {2}, {1.5F, -2.0F});
@@ -300,7 +300,7 @@ TEST(TorchFile, WholeModelsAndTrainingStates) {
   ASSERT_EQ(file.notes.size(), 1U);
   EXPECT_NE(file.notes[0].find("argparse.Namespace"), std::string::npos) << file.notes[0];
 
-  // Beside what old versions of torch.save() wrote of a model lies the source of its classes.
+  // Old versions of torch.save() store the source of a model's classes beside the model.
   PickleWriter model;
   model.raw("(").text("module").global("net", "Net").text("net.py").text("class Net: pass\n");
   model.raw("tQ)\x81}").text("training").raw("\x88sb");
