@@ -45,7 +45,7 @@ std::vector<double> values_of(const PerQuery& from, std::size_t q) {
           from.r_precision[q], from.ap_at_r[q], from.ap[q]};
 }
 
-// What the header says, in the order it says it; the numbers drawn are those of the engine.
+// The definition in bootstrap.h, step by step, with the engine's random numbers.
 std::vector<Interval> plain(const PerQuery& b, const PerQuery* a, const BootstrapOptions& options) {
   std::vector<std::vector<std::size_t>> units;
   std::map<std::int64_t, std::size_t> known;
@@ -92,7 +92,7 @@ std::vector<Interval> plain(const PerQuery& b, const PerQuery* a, const Bootstra
   return out;
 }
 
-// Sums of at most some thousand numbers up to 1, in another order.
+// The tolerance covers sums of some thousand numbers up to 1 in another order.
 void expect_equal(const RankIntervals& got, const std::vector<Interval>& expected) {
   const std::vector<Interval> all{got.recall[0], got.recall[1], got.r_precision, got.map_at_r,
                                   got.map};
@@ -132,8 +132,8 @@ TEST(Bootstrap, NothingToFindGivesNoInterval) {
   EXPECT_TRUE(std::isnan(got.map.low) && std::isnan(got.recall[0].high));
 }
 
-// What is known of a mean of coin throws: 1,000 of them lie within 0.5 -+ 1.96 * 0.5 / sqrt(1000).
-// The end of an interval is off by 5 % of its width for 1,000 resamples; a fifth is allowed.
+// The 95 % interval for the mean of 1,000 coin throws is 0.5 -+ 1.96 * 0.5 / sqrt(1000). With 1,000
+// resamples each end is off by about 5 % of that; a fifth is allowed.
 TEST(Bootstrap, IntervalsOfAMeanHaveTheWidthOfTheNormalDistribution) {
   PerQuery queries;
   for (int q = 0; q < 1000; ++q) {
@@ -151,7 +151,7 @@ TEST(Bootstrap, IntervalsOfAMeanHaveTheWidthOfTheNormalDistribution) {
     EXPECT_NEAR(got.high, 0.5 + expected, 0.2 * expected);
   };
   check(bootstrap(Context(2), queries, kRecallAt, options).recall[0], width);
-  // Classes of ten queries of one kind: ten times fewer draws.
+  // Resampling classes of ten equal queries makes ten times fewer independent draws.
   std::vector<std::int64_t> classes;
   for (std::int64_t q = 0; q < 1000; ++q) classes.push_back(q / 20 * 2 + q % 2);
   options.classes = classes;

@@ -40,7 +40,7 @@ double variance(const Vector& v) {
   return v.empty() ? kNaN : sum / static_cast<double>(v.size());
 }
 
-// Mean distance over ordered pairs of different vectors.
+// Mean distance over all ordered pairs of two different rows.
 double mean_distance(const std::vector<Vector>& v) {
   Vector all;
   for (std::size_t i = 0; i < v.size(); ++i) {

@@ -1,5 +1,5 @@
-// Retrieval metrics straight from their definition: every score in double, every pair looked at.
-// Shares nothing with retrieval/ but the structures that carry input and output.
+// Retrieval metrics straight from their definition: every pair, every score in double. Shares
+// nothing with retrieval/ but the structures that carry input and output.
 #pragma once
 
 #include "retrieval/evaluate.h"
@@ -13,7 +13,7 @@ struct PairScores {
 };
 PairScores pair_scores(const EmbeddingView& queries, const EmbeddingView* gallery);
 
-// With per_query; without the curve over thresholds, which pair_scores() can be counted for.
+// Includes per_query but not the curve over thresholds, which tests count from pair_scores().
 Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
                     const std::vector<std::int64_t>& recall_at);
 

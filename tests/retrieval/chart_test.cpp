@@ -1,4 +1,4 @@
-// What a chart shows is what its series hold: read back from the drawing by the labels of its axes.
+// A chart must show what its series hold: values are read back by the labels of the axes.
 #include "retrieval/report/chart.h"
 
 #include "tests/support/page.h"
@@ -23,7 +23,7 @@ double number_of(const PageElement& element, const char* attribute) {
   return std::stod(element.attribute(attribute));
 }
 
-// From a place in the drawing to the value there, by the first and the last label of an axis.
+// Maps a position in the drawing to its value by the first and the last label of an axis.
 struct Reading {
   double place[2], value[2];
   bool logarithmic;
@@ -42,13 +42,13 @@ Reading reading(const PageElement& figure, const std::string& axis, bool logarit
   EXPECT_GE(labels.size(), 2U);
   const PageElement &first = *labels.front(), &last = *labels.back();
   const char* key = axis == "tx" ? "x" : "y";
-  const double shift = axis == "tx" ? 0 : -4.5;  // of the letters, to stand beside their line
+  const double shift = axis == "tx" ? 0 : -4.5;  // a label's baseline lies 4.5 below its line
   return {{number_of(first, key) + shift, number_of(last, key) + shift},
           {std::stod(first.text), std::stod(last.text)},
           logarithmic};
 }
 
-// The points of a path of M and L.
+// The points of a path that consists of M and L commands.
 std::vector<std::pair<double, double>> points_of(const PageElement& path) {
   std::vector<std::pair<double, double>> points;
   std::string d = path.attribute("d");
@@ -84,11 +84,11 @@ TEST(Chart, PointsAreWhereTheAxesSay) {
     const Reading along = reading(figure, "tx", logarithmic), up = reading(figure, "ty", false);
     const auto paths = find_all(
         figure, [](const PageElement& e) { return e.name == "path" && e.has_class("s0"); });
-    ASSERT_EQ(paths.size(), 2U);  // of the legend, and the line
+    ASSERT_EQ(paths.size(), 2U);  // the legend's and the line itself
     const auto points = points_of(*paths[1]);
     ASSERT_EQ(points.size(), s.x.size());
-    // Places are written to a tenth: off by 0.05, and so are both labels that they are read by,
-    // which may lie closer together than the ends of the axis.
+    // Positions are written to a tenth, so each is off by up to 0.05, and so are those of both
+    // labels, which may lie closer together than the ends of the axis.
     const double off = 0.2;
     const auto slack = [&](const Reading& read, double at) {
       return std::abs(read(at + off) - read(at - off)) *
@@ -99,10 +99,10 @@ TEST(Chart, PointsAreWhereTheAxesSay) {
       EXPECT_NEAR(along(px), s.x[i], slack(along, px)) << round;
       EXPECT_NEAR(up(py), s.y[i], slack(up, py)) << round;
     }
-    // Each point has its mark, of many every third, fourth or fifth; and so has the legend.
+    // Each point has a mark, of more than 40 points only every `step`-th; the legend has one, too.
     const std::size_t step = n <= 40 ? 1 : static_cast<std::size_t>(n) / 12;
     EXPECT_EQ(find_all(figure, "circle").size(), (s.x.size() + step - 1) / step + 1);
-    // The table has all of them, or 41 of them, with four digits.
+    // The table has all points, or 41 of them, with four digits.
     const auto rows = find_all(figure, "tr");
     ASSERT_EQ(rows.size(), std::min<std::size_t>(s.x.size(), 41) + 1);
     EXPECT_NEAR(std::stod(rows[1]->children[0].text), s.x.front(), 1e-3 * std::abs(s.x.front()));
@@ -122,7 +122,7 @@ TEST(Chart, TicksAreRoundAndFew) {
   EXPECT_EQ(labels({.whole = true}, {0, 400}), (Labels{"0", "100", "200", "300", "400"}));
   EXPECT_EQ(labels({.logarithmic = true}, {1, 1000}), (Labels{"1", "10", "100", "1000"}));
   EXPECT_EQ(labels({.logarithmic = true}, {1, 30}), (Labels{"1", "2", "5", "10", "20"}));
-  // What there is no scale of.
+  // Values that span no scale: none, NaN, a single one.
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(labels({}, {}).front(), "0.0");
   EXPECT_EQ(labels({}, {nan, nan}).back(), "1.0");
@@ -141,7 +141,7 @@ TEST(Chart, BinsReachTheirCounts) {
                                     .series = {s}});
   const auto paths = find_all(figure, "path", "area");
   ASSERT_EQ(paths.size(), 2U);
-  // Plot of 406 x 242 at (60, 12): up to a third, then to the top, and down.
+  // The plot is 406 x 242 at (60, 12): from the bottom to a third, to the top, and down again.
   EXPECT_EQ(paths[1]->attribute("d"), "M60.0 254.0V173.3H263.0V12.0H466.0V254.0");
 }
 
@@ -156,7 +156,7 @@ TEST(Chart, WhatIsNotFiniteIsAGap) {
   EXPECT_EQ(find_all(figure, "tr")[2]->children[1].text, "none");
 }
 
-// Series are told apart without colours too, and by who does not see the drawing.
+// Series must be distinguishable without colours, and by readers who do not see the drawing.
 TEST(Chart, IsReadWithoutColoursAndWithoutEyes) {
   Series solid{.name = "a", .x = {0, 1}, .y = {0, 1}};
   Series dashed{.name = "b <i>", .x = {0, 1}, .y = {1, 0}, .colour = 1, .dashed = true};

@@ -38,10 +38,10 @@ struct Plain {
   std::vector<std::int64_t> cluster;
   std::int64_t empty = 0;
   double squares = 0;
-  double closest_call = std::numeric_limits<double>::infinity();  // between first and second centre
+  double closest_call = std::numeric_limits<double>::infinity();  // least lead of a nearest centre
 };
 
-// Lloyd's iterations in double, every row with every centre, every time.
+// Lloyd's iterations in double, comparing every row with every centre each time.
 Plain plain_k_means(const std::vector<Vector>& rows, const std::vector<std::int64_t>& start,
                     int iterations) {
   std::vector<Vector> centres;
@@ -88,9 +88,9 @@ Plain plain_k_means(const std::vector<Vector>& rows, const std::vector<std::int6
   return out;
 }
 
-// Where no row is nearly as near to a second centre, float32 and double must assign alike; lengths
-// are about 1 to 3, so products are off by less than 1e-5. Sets of few values have rows and so
-// centres that are equal, and clusters that stay empty.
+// Unless some row is nearly as near to a second centre, float32 and double must assign alike:
+// lengths are about 1 to 3, so products are off by less than 1e-5. Sets with few distinct values
+// have equal rows, hence equal centres, and clusters that stay empty.
 TEST(Clustering, DrawnCasesAgreeWithPlainKMeans) {
   CounterRandom random(random_seed(), 0, 0);
   int compared = 0, with_empty = 0;
@@ -104,7 +104,7 @@ TEST(Clustering, DrawnCasesAgreeWithPlainKMeans) {
     options.iterations = 1 + static_cast<int>(random.below(25));
     options.seed = random.next();
     const Context context(1 + static_cast<int>(random.below(3)));
-    // Now and then in two parts.
+    // Half of the cases split the set into queries and gallery.
     EmbeddingView first = set.view(), second = set.view();
     const std::int64_t cut = 1 + random.below(n - 1);
     const bool parts = random.below(2) == 0;
@@ -134,8 +134,8 @@ TEST(Clustering, DrawnCasesAgreeWithPlainKMeans) {
   EXPECT_GT(with_empty, 0);
 }
 
-// More clusters than a tile has columns and rows in several tiles: later passes compare with the
-// moved centres alone.
+// More clusters than a tile has columns, and rows in several tiles. Passes after the first compare
+// rows with the moved centres only.
 TEST(Clustering, ManyClustersAgreeWithPlainKMeans) {
   const EmbeddingSet set = unit_set(900, 24, 300);
   ClusteringOptions options;
@@ -161,10 +161,11 @@ TEST(Clustering, ThreadsChangeNothing) {
   EXPECT_EQ(one->squares, three->squares);
 }
 
-// The first row uniformly, each next one by its squared distance from the nearest before: how often
-// each triple comes in 20,000 draws, against its chance. A count's deviation is
-// sqrt(20000 p (1 - p)); six of them are exceeded once in 1e8 triples where it is large. Of a mean
-// below one (seven came where 0.8 were due, once in 1e5) another eight are as rare.
+// k-means++ draws the first row uniformly and each further one by its squared distance from the
+// nearest row drawn before. Compares how often each sequence of four rows comes in 20,000 draws
+// with its probability p. A count's standard deviation is sqrt(20000 p (1 - p)); if large, a count
+// is more than six of them off once in 1e8. Counts with a mean below one (seven came where 0.8 were
+// due, once in 1e5) need another eight to be as rare.
 TEST(Clustering, StartsFollowTheChancesOfKMeansPlusPlus) {
   EmbeddingSet set;
   set.dim = 1;
@@ -226,8 +227,8 @@ TEST(Clustering, CollapsedRowsFillOneCluster) {
   EXPECT_EQ(normalized_mutual_information(set.labels, got->cluster), 0.0);
 }
 
-// Products of queries and gallery that float32 holds say nothing of those among the gallery, which
-// k-means takes, too.
+// Even if float32 holds all products of queries and gallery, those within the gallery, which
+// k-means needs as well, may overflow.
 TEST(Clustering, RefusesRowsWhoseProductsOverflow) {
   EmbeddingSet queries = unit_set(20, 16, 4), gallery = unit_set(300, 16, 60);
   for (float& x : queries.embeddings) x *= 1e-17F;
@@ -238,7 +239,7 @@ TEST(Clustering, RefusesRowsWhoseProductsOverflow) {
   const std::string said =
       message_of<InputError>([&] { k_means(Context(1), queries.view(), &more, options); });
   EXPECT_TRUE(holds(said, "gallery: inner products up to 1.0e+44 overflow float32"));
-  // The longer of the two decides.
+  // The part with the longer rows decides, whichever it is.
   const EmbeddingView less = queries.view();
   EXPECT_TRUE(
       holds(message_of<InputError>([&] { k_means(Context(1), gallery.view(), &less, options); }),
@@ -284,7 +285,7 @@ TEST(MutualInformation, DrawnLabellingsAgreeWithTheDefinition) {
       }
     }
     const double expected = h_u + h_v == 0 ? 1 : 2 * information / (h_u + h_v);
-    // Sums of at most 81 terms below 1 in double.
+    // Rounding of sums of at most 81 terms below 1 in double.
     EXPECT_NEAR(normalized_mutual_information(u, v), expected, 1e-12);
   }
 }

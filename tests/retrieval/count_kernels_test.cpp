@@ -14,7 +14,7 @@
 namespace rk {
 namespace {
 
-// Few different values, so that scores and thresholds are often equal.
+// Draws from few different values, so that scores and thresholds are often equal.
 std::vector<float> coarse(std::int64_t count, std::uint32_t stream) {
   CounterRandom random(3, stream, 0);
   std::vector<float> values;
@@ -69,7 +69,7 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
       const std::vector<float> scores = coarse(rows * kStride, 4);
       std::vector<float> thresholds(static_cast<std::size_t>(steps * kColumnLanes),
                                     std::numeric_limits<float>::infinity());
-      // From none to all steps, one lane beside another; some lanes out of reach.
+      // Neighbouring lanes use from none to all of the steps; some lie above every score.
       const auto steps_of = [&](std::int64_t lane) { return steps * (lane % 6) / 5; };
       std::vector<std::vector<float>> by_lane;
       for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
@@ -81,7 +81,7 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
           thresholds[static_cast<std::size_t>((steps - own + k) * kColumnLanes + lane)] = threshold;
         }
       }
-      std::vector<std::int32_t> counts(thresholds.size(), 5);  // adds, does not overwrite
+      std::vector<std::int32_t> counts(thresholds.size(), 5);  // counts must be added to these
       count_reaching_columns(scores.data(), rows, kStride, thresholds.data(), steps, counts.data());
       for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
         std::vector<float> column;
@@ -99,7 +99,7 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
   }
 }
 
-// Any number of scores and thresholds, in columns from none to all steps, some within reach.
+// Random numbers of scores and thresholds, with columns that use from none to all of the steps.
 TEST(CountKernels, DrawnCasesAgreeWithPlainCounting) {
   CounterRandom random(random_seed(), 0, 0);
   const auto drawn = [&](std::int64_t count, std::int64_t kinds, float shift) {

@@ -53,7 +53,7 @@ TEST(EmbeddingsFile, OthersSayNothingOfWhoWroteThemAndHowPicturesWereSeen) {
   }
 }
 
-// What numpy makes easy to get wrong is said as what it is.
+// Mistakes that numpy makes easy must be named as what they are.
 TEST(EmbeddingsFile, ShapesAndNamesThatAreAlmostRight) {
   const std::string path = testing::TempDir() + "embeddings_almost.h5";
   const std::vector<float> rows(12, 0.5F);

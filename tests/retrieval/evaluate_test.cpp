@@ -36,7 +36,7 @@ void expect_all_near(const char* name, const std::vector<double>& got,
   }
 }
 
-// Sums of the same exact numbers in another order: double rounding, far below 1e-9.
+// Both sum the same exact numbers, in another order: double rounding, far below 1e-9.
 void expect_equal_ranks(const Metrics& got, const Metrics& expected) {
   EXPECT_EQ(got.num_queries, expected.num_queries);
   EXPECT_EQ(got.num_queries_valid, expected.num_queries_valid);
@@ -71,8 +71,8 @@ void expect_equal(const Metrics& got, const Metrics& expected) {
   expect_near("dists_inter", got.dists_inter, expected.dists_inter, kRounding);
 }
 
-// Every point against counting at its threshold. A score that lies on a threshold but for its last
-// bit may be taken for either side of it: no two different scores of these sets are within 1e-3.
+// Compares every point with counts at its threshold. A score that equals the threshold but for its
+// last bit may count on either side; different scores of these sets are at least 1e-3 apart.
 void expect_curve(const std::vector<PairCurvePoint>& curve, reference::PairScores scores) {
   std::sort(scores.positive.begin(), scores.positive.end());
   std::sort(scores.negative.begin(), scores.negative.end());
@@ -136,7 +136,7 @@ TEST(Evaluate, MixedClassesAgreeWithBruteForce) {
   }
 }
 
-// Rows so long that a strip holds 256 columns: counts are gathered at the end of each.
+// Rows so long that a strip holds only 256 columns: counts must be collected after each strip.
 TEST(Evaluate, MixedClassesAcrossStripsOfColumns) {
   constexpr std::int64_t kDim = 32768;
   CounterRandom random(random_seed(), 1, 0);
@@ -192,7 +192,7 @@ TEST(Evaluate, LabelsAreComparedInAllTheirBits) {
 
 TEST(Evaluate, Gallery) {
   const EmbeddingSet queries = grid_set(150, 6, 30);
-  // Classes that one side lacks, and rows that are the same on both.
+  // Has classes that one side lacks, and rows that both sides share.
   const EmbeddingSet gallery = grid_set(330, 6, 22);
   check(queries, &gallery);
   check(gallery, &queries);
@@ -246,7 +246,7 @@ TEST(Evaluate, ThreadsChangeNothing) {
   }
 }
 
-// Real numbers, whose products do round: equal rows must still get equal scores in every tile.
+// Products of these values are rounded; equal rows must still get equal scores in every tile.
 TEST(Evaluate, CollapsedRowsAreAllTies) {
   for (const std::int64_t dim : {3, 100, 513}) {
     EmbeddingSet set = unit_set(600, dim, 75);
@@ -261,11 +261,11 @@ TEST(Evaluate, CollapsedRowsAreAllTies) {
       EXPECT_GE(distance, 0);
       EXPECT_LT(distance, kRounding);
     }
-    ASSERT_EQ(m->pair_curve.size(), 1U);  // all are accepted or none
+    ASSERT_EQ(m->pair_curve.size(), 1U);  // one score: all pairs are accepted or none
     EXPECT_EQ(m->pair_curve[0].false_positive_rate, 1.0);
     EXPECT_NEAR(m->pair_curve[0].precision, 7.0 / 599.0, kRounding);
     EXPECT_EQ(std::count(m->negative_histogram.begin(), m->negative_histogram.end(), 0), 199);
-    // 8 a class: 592 others come first.
+    // With 8 rows a class, the 592 rows of other classes come first.
     for (const std::int64_t rank : m->per_query.first_hit_rank) EXPECT_EQ(rank, 593);
   }
 }
@@ -288,14 +288,14 @@ TEST(Evaluate, DuplicatesInOtherTilesComeFirst) {
   }
 }
 
-// The AUC does not depend on how long rows are, so neither may its bound nor the curve's points.
+// The AUC does not depend on the length of rows; neither may its bound or the curve's points.
 TEST(Evaluate, HistogramAucStaysWithinItsBound) {
   for (const float scale : {1.0F, 30.0F, 0.1F, 1e-3F, 1e-12F}) {
     SCOPED_TRACE(scale);
     EmbeddingSet set = unit_set(500, 24, 60);
     for (float& x : set.embeddings) x *= scale;
     EvaluateOptions grouped;
-    grouped.positives_bytes = 1024;  // several groups: no look-up of single scores
+    grouped.positives_bytes = 1024;  // several groups of queries: the AUC comes from a histogram
     const auto exact = evaluate(Context(2), set.view());
     const auto bounded = evaluate(Context(2), set.view(), nullptr, grouped);
     EXPECT_EQ(exact->roc_auc_error_bound, 0.0);
@@ -339,7 +339,7 @@ TEST(Evaluate, RefusesScoresThatFloat32CannotHold) {
     for (float& x : small.embeddings) x *= by;
     return small;
   };
-  // A power of two changes no digit, as long as there are digits.
+  // A power of two changes no digit until products leave float32's range.
   EXPECT_EQ(evaluate(Context(1), scaled(0x1p-49F).view())->map, whole->map);
   EXPECT_THROW(evaluate(Context(1), scaled(0x1p-52F).view()), InputError);
   EXPECT_EQ(evaluate(Context(1), scaled(0).view())->recall_for(1), 0);  // all are ties

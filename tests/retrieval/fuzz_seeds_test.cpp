@@ -1,6 +1,6 @@
-// The seeds of fuzz targets that are answers of a parser, in the order in which they are asked for:
-// where a reader asks in another order, a seed goes astray at that point, and its target with it.
-// With RK_RECORD_SEEDS=1 they are recorded anew.
+// The seeds of fuzz targets that consist of a parser's answers, in the order in which readers ask
+// for them. If a reader's order of questions changes, a seed is useless from that point on, and so
+// is its target: record the seeds anew with RK_RECORD_SEEDS=1.
 #include "tests/data/temporary_folder.h"
 #include "tests/fuzz/answers_to_fuzz.h"
 #include "tests/fuzz/look_at_checkpoint.h"
@@ -20,9 +20,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// What a target is given whose parser answers as the library does of `file`: each answer behind its
-// length, behind the byte that says who reads; of questions asked again only the first where
-// `once`.
+// The input that makes a target's parser answer as the library does for `file`: a byte that chooses
+// the reader, then each answer after its length. `once` omits answers to repeated questions.
 template <class Look> Bytes recorded(const Bytes& file, bool once, const Look& look) {
   Hdf5Server server(file, "made up");
   Bytes slot(kHdf5SlotBytes), all = {std::byte{1}};
@@ -33,7 +32,7 @@ template <class Look> Bytes recorded(const Bytes& file, bool once, const Look& l
     try {
       size = server(slot, question.size());
     } catch (const std::exception&) {
-      // What it refuses is an answer that makes no sense.
+      // A refusal becomes an empty answer, which no reader accepts.
     }
     Bytes answer(slot.begin(), slot.begin() + static_cast<std::ptrdiff_t>(size));
     if (asked.emplace(question.begin(), question.end()).second || !once) {

@@ -9,15 +9,15 @@
 
 namespace rk {
 
-// Small multiples of 1/8: every inner product is exact in float32 in any order, so that ties are
-// ties for the engine and for the reference alike, and there are many.
+// Small multiples of 1/8: every inner product is exact in float32 in any order, so the engine and
+// the reference see the same ties, and there are many.
 inline EmbeddingSet grid_set(std::int64_t count, std::int64_t dim, std::int64_t classes,
                              int cameras = 0, std::uint64_t seed = 1) {
   EmbeddingSet set;
   set.dim = dim;
   for (std::int64_t i = 0; i < count; ++i) {
     CounterRandom random(seed, 0, static_cast<std::uint64_t>(i));
-    // Squared: sizes differ from class to class.
+    // Squared, so that classes differ in size.
     const double u = random.uniform();
     set.labels.push_back(static_cast<std::int64_t>(u * u * static_cast<double>(classes)) - 3);
     if (cameras > 0) set.cameras.push_back(random.below(cameras));

@@ -26,7 +26,7 @@ TEST(MappedFile, HoldsTheFilesBytes) {
   EXPECT_NO_THROW(check_mapped_files());
 }
 
-// Looked at by several threads at once, some of them at pages that are gone.
+// Several threads read a file at once whose end has been cut off, pages and all.
 TEST(MappedFile, AFileThatIsCutOffReadsAsZerosAndIsNamed) {
   const TemporaryFolder folder;
   constexpr std::size_t kBytes = std::size_t{1} << 20;
@@ -47,7 +47,7 @@ TEST(MappedFile, AFileThatIsCutOffReadsAsZerosAndIsNamed) {
     const std::string said = message_of<InputError>([] { check_mapped_files(); });
     EXPECT_TRUE(said.starts_with((folder.path() / "cut").string() + ": became shorter")) << said;
   }
-  // It is forgotten with the file.
+  // The complaint goes with the file.
   EXPECT_NO_THROW(check_mapped_files());
   EXPECT_EQ(other.bytes().back(), std::byte{'x'});
 }

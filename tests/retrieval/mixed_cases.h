@@ -1,9 +1,9 @@
-// Evaluations drawn at random around every edge that counting has: classes of sizes that meet in
-// one vector, in one group of steps and around kCompareAtMost, numbers of rows around those of
+// Random evaluations around every edge of the counting: classes of different sizes in one vector
+// and in one group of steps, class sizes around kCompareAtMost, numbers of rows around those of
 // vectors and tiles, galleries, cameras, groups of queries.
 //
 // Embeddings are small integers times a power of two, so every inner product is exact in float32
-// in any order and ties are ties for the engine and for brute force alike.
+// in any order, and the engine and brute force see the same ties.
 #pragma once
 
 #include "engine/base/random.h"
@@ -39,8 +39,8 @@ inline std::int64_t class_size(CounterRandom& random, int sizes, std::int64_t pl
   switch (sizes) {
     case kUniform: return 1 + random.below(40);
     case kZipf: return std::max(std::int64_t{1}, 90 / (place + 1));
-    // As many positives as fill groups of four steps and vectors, one fewer, one more; a class has
-    // one row more than a query of it has positives.
+    // Positives that fill groups of four steps or vectors exactly, one fewer and one more. A class
+    // has one row more than each of its queries has positives.
     case kGroupEdges:
       return (random.below(2) == 0 ? 4 * random.below(6) : kColumnLanes * random.below(3)) +
              random.below(3) + (place % 2);
@@ -49,8 +49,8 @@ inline std::int64_t class_size(CounterRandom& random, int sizes, std::int64_t pl
   }
 }
 
-// Rows of one side, in random order: class sizes until `rows` are reached. Classes lie `separation`
-// apart, so that ranks are anything between chance and perfect.
+// Draws classes until `rows` are reached; returns their rows in random order. Larger values of
+// `separation` move classes apart, so that ranks vary from chance to perfect.
 inline EmbeddingSet draw_set(CounterRandom& random, std::int64_t rows, int sizes,
                              std::int64_t separation, std::int64_t dim, int cameras, float scale) {
   std::vector<std::int64_t> labels;

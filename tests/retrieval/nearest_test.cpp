@@ -17,7 +17,7 @@ namespace {
 
 using Found = std::vector<std::vector<std::pair<double, std::int64_t>>>;  // (score, row) by query
 
-// Straight from the definition, every score in double.
+// The definition, with every score in double.
 Found brute_force(const EmbeddingView& queries, const EmbeddingView* gallery, std::int64_t k,
                   Ties ties = Ties::kByRow) {
   const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
@@ -66,8 +66,8 @@ Found found_by(int threads, const EmbeddingView& queries, const EmbeddingView* g
   return out;
 }
 
-// Embeddings of the cases are small whole numbers (mixed_cases.h), so scores are exact and equal
-// ones are equal here and there.
+// Scores of mixed cases are exact (mixed_cases.h), so the engine and the definition see the same
+// ties.
 TEST(Nearest, MixedCasesAgreeWithBruteForce) {
   const std::uint64_t seed = random_seed();
   for (std::uint64_t i = 0; i < 60; ++i) {
@@ -78,7 +78,7 @@ TEST(Nearest, MixedCasesAgreeWithBruteForce) {
     std::optional<EmbeddingView> gallery;
     if (of.gallery) gallery = of.gallery->view();
     const std::int64_t candidates = gallery ? gallery->count : queries.count;
-    // Few, about as many as there are, and more.
+    // Few neighbours, about as many as there are candidates, or more.
     const std::int64_t k = random.below(2) == 0
                                ? 1 + random.below(12)
                                : std::max(std::int64_t{1}, candidates - 2 + random.below(5));
@@ -90,10 +90,10 @@ TEST(Nearest, MixedCasesAgreeWithBruteForce) {
   }
 }
 
-// A strip holds 32 MiB of columns: with rows of 4096 numbers, 2048 of them.
+// A strip holds 32 MiB of columns, 2048 rows of 4096 numbers: these candidates fill more than one.
 TEST(Nearest, CandidatesInSeveralStripsOfColumns) {
   EmbeddingSet gallery = grid_set(2200, 4096, 5);
-  // The last equals the first: the first comes before it.
+  // The last row equals the first, which must come before it, in another strip.
   std::copy_n(gallery.embeddings.begin(), 4096, gallery.embeddings.end() - 4096);
   const EmbeddingSet queries = grid_set(3, 4096, 5, 0, 9);
   const EmbeddingView of = queries.view(), in = gallery.view();
@@ -101,7 +101,7 @@ TEST(Nearest, CandidatesInSeveralStripsOfColumns) {
   EXPECT_EQ(found_by(2, of, &in, 7), brute_force(of, &in, 7));
 }
 
-// As the metrics have it: the first result is right where R@1 says so.
+// With Ties::kOwnClassLast the first result must be right exactly for the queries that R@1 counts.
 TEST(Nearest, OwnClassLastAgreesWithTheMetrics) {
   const EmbeddingSet set = grid_set(400, 6, 3);  // some ties
   EvaluateOptions options;

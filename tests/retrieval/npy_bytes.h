@@ -1,4 +1,4 @@
-// Files of numpy's made by hand, for tests of what they must not hold.
+// Makes numpy's files by hand, also for tests of what they must not hold.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace rk {
 
-// Version 1, `header` as it is given.
+// A file of version 1 with `header` unchanged.
 inline std::string npy_bytes(const std::string& header, const std::string& data) {
   std::string out("\x93NUMPY\x01\x00", 8);
   out.push_back(static_cast<char>(header.size() & 0xFF));

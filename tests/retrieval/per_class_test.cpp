@@ -12,7 +12,7 @@
 namespace rk {
 namespace {
 
-// The same sums in the same order: equal but for the division.
+// Both add the same numbers in the same order; only the division rounds differently.
 constexpr double kRounding = 1e-12;
 
 TEST(PerClass, DrawnCasesAgreeWithCountingClassByClass) {

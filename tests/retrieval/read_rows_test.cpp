@@ -24,7 +24,7 @@ namespace {
 const std::string kArrays = RK_TEST_GOLDEN "/arrays/";
 const std::vector<std::int64_t> kLabels = {0, 0, 1, 1, 2, 2};
 
-// Rows of tests/golden/arrays: all of them are exact in float16.
+// The rows of tests/golden/arrays: all values are exact in float16.
 std::vector<float> golden_rows() {
   std::vector<float> out;
   for (int i = 0; i < 6; ++i) {
@@ -85,13 +85,13 @@ TEST(ReadRows, LabelsOfEveryKind) {
     EXPECT_TRUE(labels(name).classes.empty());
   }
   EXPECT_EQ(labels("labels_bytes.npy").classes, (std::vector<std::string>{"a", "b", "c"}));
-  // Of one, two, three and four bytes in UTF-8.
+  // The characters take one, two, three and four bytes in UTF-8.
   EXPECT_EQ(labels("labels_names.npy").classes,
             (std::vector<std::string>{"a\u00e4\u65e5\U0001f600", "b", "c"}));
   EXPECT_EQ(labels("labels_names.npy").labels, kLabels);
 }
 
-// In HDF5 too: numbers as they are, names where the file is named once more.
+// Labels in HDF5: numbers are read at once, names if the file is given for the labels, too.
 TEST(ReadRows, LabelsOfEveryKindInHdf5) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "e.h5").string();
@@ -137,7 +137,7 @@ TEST(ReadRows, LabelsOfEveryKindInHdf5) {
 TEST(ReadRows, CamerasComeAlong) {
   EXPECT_EQ(read_rows({kArrays + "named.npz", "", false}).set.cameras,
             (std::vector<std::int64_t>{5, 5, 6, 6, 7, 7}));
-  // Where the labels are another file's, too.
+  // Cameras are read even if the labels come from another file.
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "e.h5").string();
   EmbeddingSet set;
@@ -244,13 +244,13 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
       read_labels(table("\"great, \"\"tit\"\"\"\nwren\n\"two\nlines\"\nwren\n"), 4, 99, "e.npy");
   EXPECT_EQ(named.labels, (Rows{0, 1, 2, 1}));
   EXPECT_EQ(named.classes, (std::vector<std::string>{"great, \"tit\"", "wren", "two\nlines"}));
-  // Numbers beside words are words.
+  // In a column with words, numbers are words, too.
   EXPECT_EQ(read_labels(table("7\nseven\n7\n"), 3, 99, "e.npy").classes,
             (std::vector<std::string>{"7", "seven"}));
-  // Nothing is guessed to be a head that may be a label: names alone are all labels.
+  // A first line that may be a label is not taken for a header: all lines are labels.
   EXPECT_EQ(labels_in(table("b\na\nb\n"), 3), (Rows{0, 1, 0}));
-  EXPECT_EQ(labels_in(table("y\nn\ny\n"), 3), (Rows{0, 1, 0}));  // yes and no
-  EXPECT_EQ(labels_in(table("y\nn\ny\n"), 2), (Rows{0, 1}));     // below y
+  EXPECT_EQ(labels_in(table("y\nn\ny\n"), 3), (Rows{0, 1, 0}));  // three labels
+  EXPECT_EQ(labels_in(table("y\nn\ny\n"), 2), (Rows{0, 1}));     // a header y, two labels
 
   const auto refused = [&](const std::string& text, std::int64_t rows, const std::string& part,
                            const std::string& column = "") {
@@ -274,7 +274,7 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   refused("<html>", 1, "is a web page");
 }
 
-// Tables written at random come back, whatever their fields hold.
+// Random tables must be read back as written, whatever their fields hold.
 TEST(LabelsOfTables, AnyFieldsComeBack) {
   const TemporaryFolder folder;
   const std::uint64_t seed = random_seed();
@@ -316,7 +316,7 @@ TEST(LabelsOfTables, AnyFieldsComeBack) {
   }
 }
 
-// Arrays drawn at random in every type and order, against the numbers that went in.
+// Random arrays of every type, byte order and order of axes must be read back as written.
 TEST(ReadRows, AnyTypeShapeAndOrder) {
   const TemporaryFolder folder;
   const std::uint64_t seed = random_seed();
@@ -360,7 +360,8 @@ TEST(ReadRows, HostileArchivesAreBounded) {
   EXPECT_TRUE(holds(why({folder.path() / "bomb.npz", "", false}), "unpacks to more than twice"));
 }
 
-// To measure a row takes more than a number: files of next to nothing a row end in a line.
+// Measuring takes much more memory for a row than these files' single number; the file must be
+// refused, but searching, which takes less, must work.
 TEST(ReadRows, RowsFarBeyondTheFileAreRefused) {
   constexpr std::int64_t kRows = 4'000'000;
   const TemporaryFolder folder;

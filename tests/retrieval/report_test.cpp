@@ -1,4 +1,4 @@
-// The report as its reader gets it: whole, harmless whatever files are called, and true.
+// The report must be complete, true, and harmless whatever files and classes are called.
 #include "retrieval/report/report.h"
 
 #include "engine/base/error.h"
@@ -30,7 +30,7 @@ const std::vector<std::string> kHostile = {"<script>alert(1)</script>",
                                            "line\nand\ttab",
                                            "turned \xE2\x80\xAEgnp.exe"};
 
-// Rows of `classes` clusters, with names and paths.
+// Random rows in `classes` clusters, with class names and paths.
 struct Made {
   EmbeddingSet set;
   Context context{1};
@@ -117,7 +117,7 @@ bool holds(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
-// Nothing is fetched, nothing runs but the page's own script.
+// The page must fetch nothing and run nothing but its own script.
 void expect_harmless(const std::string& page) {
   const PageElement root = read_page(page);
   const auto scripts = find_all(root, "script");
@@ -193,9 +193,9 @@ TEST(Report, HoldsEveryNumber) {
         "Training classes", "Held out while training (split val)", "Evaluated here"}) {
     EXPECT_TRUE(holds(root.text, words)) << words;
   }
-  // Three similarity charts, three curves, four of learning.
+  // Three charts of similarities, three curves, four charts of the training.
   EXPECT_EQ(find_all(root, "figure").size(), 10U);
-  // 12 hardest classes, each query's neighbours, and a picture beside each of them.
+  // The 24 hardest queries and 24 random ones, each with its neighbours and all their pictures.
   const auto cards = find_all(root, "article");
   ASSERT_EQ(cards.size(), 48U);
   const std::vector<std::int64_t> hardest = hardest_queries(m.per_query, 24);
@@ -266,7 +266,7 @@ TEST(Report, WithoutPicturesItNamesTheResults) {
   EXPECT_TRUE(holds(root.text, "Nothing is known of the training"));
   EXPECT_TRUE(holds(find_all(root, "article")[0]->text, ".jpg"));
 
-  // Nor do rows without names or paths; and a picture that has gone is no reason to fail.
+  // Nor may rows without names or paths break the page, or a picture that no longer exists.
   EmbeddingSet bare = made.set;
   bare.classes.clear();
   bare.paths.clear();
@@ -282,7 +282,7 @@ TEST(Report, WithoutPicturesItNamesTheResults) {
   EXPECT_TRUE(holds(some, "picture cannot be read") && holds(some, "<img "));
 }
 
-// Nothing to find, one class, equal rows: there is little to say, and it is said.
+// Sets with nothing to find, one class or equal rows must still make a page.
 TEST(Report, OddSetsMakePagesToo) {
   Made lone(6, 6, 0, 1), one(6, 1, 0.1, 1), equal(6, 2, 0, 1);
   std::fill(equal.set.embeddings.begin(), equal.set.embeddings.end(), 0.5F);
@@ -360,7 +360,7 @@ TEST(QueryChoice, IsThatOfItsDefinition) {
     b.num_relevant = a.num_relevant;
     b.first_hit_rank = a.first_hit_rank;
     const std::size_t count = std::uniform_int_distribution<std::size_t>(0, 12)(random);
-    // Plainly: again and again the hardest of those that are left.
+    // The plain way: take the hardest of those that are left, again and again.
     std::vector<std::int64_t> expected;
     std::set<std::size_t> left;
     for (std::size_t q = 0; q < n; ++q) {
@@ -447,7 +447,7 @@ TEST(Html, TextIsText) {
                     "b"),
             "a" + gone + "b");
   EXPECT_EQ(escaped("\xC3"), gone);
-  EXPECT_EQ(escaped("\xD8\x9C"), gone);  // marks that turn the direction of writing
+  EXPECT_EQ(escaped("\xD8\x9C"), gone);  // marks that change the direction of writing
   EXPECT_EQ(escaped("\xE2\x80\xAE"), gone);
   EXPECT_EQ(escaped("\xC0\xAF"), gone + gone);
   EXPECT_EQ(escaped("\xED\xA0\x80"), gone + gone + gone);
@@ -455,7 +455,7 @@ TEST(Html, TextIsText) {
   const std::vector<std::byte> bytes = {std::byte{'a'}, std::byte{'b'}, std::byte{'c'},
                                         std::byte{'d'}};
   EXPECT_EQ(data_uri("image/jpeg", bytes), "data:image/jpeg;base64,YWJjZA==");
-  // As `printf abc | openssl dgst -sha256 -binary | base64` has it.
+  // As `printf abc | openssl dgst -sha256 -binary | base64` prints it.
   EXPECT_EQ(source_hash("abc"), "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
 }
 

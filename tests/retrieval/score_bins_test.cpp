@@ -12,7 +12,7 @@ namespace {
 
 void expect_same(float s) { ASSERT_EQ(fine_bin_fused(s), fine_bin(static_cast<double>(s))) << s; }
 
-// The numbers next to every edge, where rounding could matter, and any others.
+// Numbers next to every edge, where rounding could matter, and random ones.
 TEST(ScoreBins, InFloatAreThoseOfTheDefinition) {
   for (int edge = -3; edge <= kFineBins + 3; ++edge) {
     float below = static_cast<float>(2.0 * edge / kFineBins - 1.0), above = below;

@@ -14,7 +14,7 @@
 namespace rk {
 namespace {
 
-// The generator as its authors wrote it: a state that goes on.
+// SplitMix64 as its authors wrote it, with a state that advances.
 class SplitMix {
  public:
   explicit SplitMix(std::uint64_t seed) : state_(seed) {}
@@ -56,7 +56,7 @@ TEST(VehicleIdOfficial, DrawnCasesAgreeWithThePlainDefinition) {
       for (std::int64_t q = 0; q < set.count(); ++q) {
         const std::int64_t own = gallery[set.labels[static_cast<std::size_t>(q)]];
         if (own == q) continue;
-        double rank = 0;  // itself counts, and whatever scores as much
+        double rank = 0;  // counts the match itself and every equal score
         for (const auto& [label, row] : gallery) rank += score(q, row) >= score(q, own) ? 1 : 0;
         queries += 1;
         hits_1 += rank <= 1 ? 1 : 0;
