@@ -79,7 +79,7 @@ TEST(Cli, VersionIsPrinted) {
 }
 
 TEST(Cli, UnknownFlagNamesTheNearest) {
-  // --data is missing as well; the misspelt flag is the likelier mistake.
+  // --data is missing as well, but the misspelt flag is the likelier mistake and must be named.
   for (const char* flag : {"--bacth", "--bacth=3"}) {
     const Result result = run({flag});
     EXPECT_EQ(result.code, 2);
@@ -97,7 +97,7 @@ TEST(Cli, WhatIsNoNumberIsNotCalledOneOutOfRange) {
   }
 }
 
-// A shell's variable that is not set, and what no file system keeps.
+// An empty name comes from an unset shell variable; names that are too long fit no file system.
 TEST(Cli, NamesOfFilesAreNeitherEmptyNorTooLong) {
   std::string out;
   Flags flags;
@@ -240,7 +240,7 @@ TEST(Cli, EveryFailureHasItsCode) {
 TEST(Cli, MessagesStayOneLine) {
   EXPECT_EQ(one_line("a\nb\tc\x1b[31m\x7f"), "a\\nb\\x09c\\x1b[31m\\x7f");
   EXPECT_EQ(one_line("Größe"), "Größe");
-  // The control codes above ASCII, by themselves and as UTF-8; and what is no UTF-8.
+  // Control codes above ASCII, as single bytes and as UTF-8, and invalid UTF-8 are escaped.
   EXPECT_EQ(one_line("a\x9b[31m"), "a\\x9b[31m");
   EXPECT_EQ(one_line("a\xc2\x9b[31m"), "a\\xc2\\x9b[31m");
   EXPECT_EQ(one_line("\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"),

@@ -1,5 +1,5 @@
-// Files that were damaged or made to do harm, given to the real programs: one line, exit code 3,
-// within time and memory.
+// The real programs must refuse damaged and malicious files in one line with exit code 3, within
+// limits of time and memory.
 #include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/data/temporary_folder.h"
@@ -30,14 +30,13 @@ using Random = std::mt19937_64;
 
 const std::string kEval = RK_BIN "/eval";
 const std::string kFixtures = RK_TEST_GOLDEN "/fixtures/hdf5/";
-constexpr std::uint64_t kAllowed = 1'000'000'000;  // these files are far smaller than half of it
+constexpr std::uint64_t kAllowed = 1'000'000'000;  // max(2 x the file, 1 GB): the files are small
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Of all programs that this process has waited for, and of those that they waited for: the most
-// that one of them had.
+// The largest peak memory of any process that this one has waited for, and of their children.
 std::uint64_t peak_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
@@ -61,9 +60,10 @@ TEST(HostileFiles, FilesThatCrashHangAndBloatTheLibraryAreOneLineEach) {
   struct Case {
     const char* file;
     const char* words;
-    double seconds;  // ten times what it takes on an idle machine
+    double seconds;  // the limit: ten times what an idle machine takes
   };
-  // A sanitizer would write what it saw, and the child may write nothing.
+  // In a sanitizer's build the signal differs: the sanitizer cannot report, as the child must not
+  // write.
   const char* crash = RK_SANITIZED ? "crash.h5: crashes the HDF5 library (signal "
                                    : "crash.h5: crashes the HDF5 library (signal 11";
   for (const auto& [file, words, seconds] :
@@ -83,7 +83,7 @@ TEST(HostileFiles, FilesThatCrashHangAndBloatTheLibraryAreOneLineEach) {
   EXPECT_EQ(eval(kFixtures + "ok.h5", folder).code, 0);
 }
 
-// 4 MiB of file: bytes that take a gigabyte as numbers of four.
+// Makes a file of 4 MiB: int8 values that take a gigabyte as float32.
 void write_widening(const std::string& path) {
   constexpr hsize_t kChunks = 64;
   const std::array<hsize_t, 2> chunk = {1024, 4096}, dims = {kChunks * chunk[0], chunk[1]};
@@ -112,7 +112,7 @@ void write_widening(const std::string& path) {
   H5Fclose(file);
 }
 
-// What a loss reads is refused before the memory for it is taken.
+// A loss's input that is too large must be refused before memory for it is allocated.
 TEST(HostileFiles, TheInputOfALossTakesNoMoreMemoryThanItMay) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "wide.h5").string();
@@ -124,19 +124,19 @@ TEST(HostileFiles, TheInputOfALossTakesNoMoreMemoryThanItMay) {
   const Finished wide = probe(path);
   EXPECT_LT(peak_bytes(), kAllowed);
   expect_one_line(wide, "/embeddings takes 1024 MiB as it is read");
-  // What is compared is a matrix of as many rows as columns.
+  // A loss compares all rows with each other, which takes a square matrix.
   const Finished many = probe(kFixtures + "widen.h5");
   EXPECT_LT(peak_bytes(), kAllowed);
   expect_one_line(many, "rows, and a loss compares at most 65536 with one another");
 }
 
-// A program that waits for the library stops at once when it is told to.
+// A signal must stop a program at once, even while it waits for the HDF5 library.
 TEST(HostileFiles, WaitingForTheLibraryEndsOnASignal) {
   const TemporaryFolder folder;
   for (const int signal : {SIGINT, SIGTERM}) {
     ChildProcess program({kEval, "--embeddings", kFixtures + "hang.h5", "-v"},
                          folder.path().string());
-    // It says what it runs on just before it reads, and the library is busy for 2 s.
+    // The program prints its device just before it reads; then the library is busy for 2 s.
     while (program.running() && program.said_so_far().find("device: ") == std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -154,7 +154,7 @@ std::vector<std::byte> file_bytes(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// As a disk, a network or an enemy would: bits, bytes, words and whole stretches.
+// Changes bits, bytes, words or whole stretches, as a disk, a network or an attacker might.
 void mutate(std::vector<std::byte>& bytes, Random& random) {
   const auto at = [&](std::size_t room) { return random() % (bytes.size() - room); };
   for (std::uint64_t i = 0, count = 1 + random() % 4; i < count; ++i) {
@@ -174,7 +174,7 @@ void mutate(std::vector<std::byte>& bytes, Random& random) {
         break;
       }
       default: {
-        // Where the structures are is where a file begins.
+        // HDF5's structures lie at the beginning of the file.
         const std::size_t place = random() % std::min<std::size_t>(bytes.size(), 2048);
         bytes[place] = static_cast<std::byte>(random());
       }
@@ -193,14 +193,14 @@ TEST(HostileFiles, DamagedEmbeddingsAreReadOrRefused) {
     write_atomic(path, damaged);
     const auto start = Clock::now();
     const Finished run = eval(path, folder);
-    // 2 s of the library's time, on a machine that is busy with other tests.
+    // The library may take 2 s; the rest is for a machine that is busy with other tests.
     EXPECT_LT(seconds_since(start), 60);
     EXPECT_LT(peak_bytes(), kAllowed);
     if (run.code != 0) expect_one_line(run, ": ");
   }
 }
 
-// The same through the reader alone, which is quicker.
+// The same through the reader alone, without a program, which is faster.
 TEST(HostileFiles, DamagedEmbeddingsAreAnInputErrorAtMost) {
   Random random(random_seed());
   const TemporaryFolder folder;
@@ -233,7 +233,7 @@ CheckpointWriter small_checkpoint(const std::string& settings) {
   return writer;
 }
 
-// Its checksum is right: whoever changes a file can make a new one.
+// Damaged checkpoints whose seal is valid, as an attacker can make them.
 TEST(HostileFiles, DamagedCheckpointsWithAFreshSealAreAnInputErrorAtMost) {
   Random random(random_seed());
   const TemporaryFolder folder;
@@ -257,7 +257,7 @@ TEST(HostileFiles, DamagedCheckpointsWithAFreshSealAreAnInputErrorAtMost) {
   EXPECT_LT(peak_bytes(), kAllowed);
 }
 
-// A sealed last.h5 whose settings are what they must not be.
+// A validly sealed last.h5 whose settings are hostile must be refused.
 TEST(HostileFiles, SettingsOfACheckpointAreLookedAt) {
   const std::string deep(100'000, '[');
   const std::string objects = [] {

@@ -35,7 +35,7 @@ class JsonFile : public testing::Test {
   std::filesystem::path folder_;
 };
 
-// With the state of the GPU where there is one; where there is none, as it is.
+// On a machine with a GPU the file gains the GPU's state; on others it stays as given.
 TEST_F(JsonFile, AGpuIsDescribedWhereItsDriverAnswers) {
   const std::string path = folder_ / "r.json";
   write_json(path, {{"device", "cuda:0"}, {"total_ms", 2}});
@@ -71,7 +71,7 @@ TEST_F(JsonFile, AResultSaysWhoseItIs) {
   write_json(path, {{"metrics", {{"program", 1}, {"deep", {1, {2}}}}}, {"version", "1.0"}});
   EXPECT_TRUE(is_result_of_rankine(path));
   EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["program"], "Rankine");
-  write_json(path, {{"starts", {{{"version", "1.0"}}}}});  // a run's record
+  write_json(path, {{"starts", {{{"version", "1.0"}}}}});  // as in a run's record
   EXPECT_FALSE(is_result_of_rankine(path));
   for (const std::string& others :
        {std::string(R"({"name": "app", "version": "1.0"})"),
@@ -92,7 +92,7 @@ TEST_F(JsonFile, FailureNamesTheFileAndLeavesNothing) {
 }
 
 TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
-  // A pipe of our own: a broken build run as root must not replace a device of the machine.
+  // A pipe made here: with a device, a broken build run as root could replace the machine's.
   const std::string path = folder_ / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
@@ -105,7 +105,7 @@ TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
   EXPECT_TRUE(std::filesystem::is_fifo(path));
 }
 
-// A pipe that nobody reads, or that is full, holds nobody up who was asked to stop.
+// Waiting for a pipe that nobody reads, or that is full, must end on a signal.
 TEST_F(JsonFile, APipeIsWaitedForUntilASignalComes) {
   const std::string path = folder_ / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -134,7 +134,7 @@ TEST_F(JsonFile, APipeIsWaitedForUntilASignalComes) {
     EXPECT_EQ(WEXITSTATUS(status), 143);
     if (reader >= 0) close(reader);
   }
-  // A reader that comes late and reads slowly gets all of it.
+  // A reader that comes late and reads slowly must get the whole text.
   const pid_t child = fork();
   if (child == 0) {
     write_json(path, std::string(1 << 18, 'x'));

@@ -11,7 +11,7 @@ TEST(OtherNames, NamesOfOtherProgramsLeadToOurs) {
   EXPECT_EQ(name_advice("--batch_size", flags), "did you mean --batch?");
   EXPECT_EQ(name_advice("--wd", flags), "did you mean --weight-decay?");
   EXPECT_EQ(name_advice("learning_rate", {"lr", "batch"}), "did you mean lr?");
-  // Only what the program has.
+  // A flag that the program does not have must not be suggested.
   EXPECT_EQ(name_advice("--learning-rate", {"--data"}), "known: --data");
   EXPECT_EQ(name_advice("--bacth", flags), "did you mean --batch?");
   EXPECT_EQ(name_advice("", flags), "known: --lr, --batch, --weight-decay, --out");

@@ -23,7 +23,7 @@ namespace {
 
 class Convert : public testing::Test {
  protected:
-  // A resnet18 whose values tell their places apart, with a classifier of three classes.
+  // A resnet18 with different values in all places and a classifier of three classes.
   static TorchContent resnet18() {
     TorchContent content;
     for (const NetworkTensor& tensor : network_tensors("resnet18")) {
@@ -94,7 +94,7 @@ TEST_F(Convert, ThereAndBack) {
   }
 }
 
-// What a state_dict cannot say: given by flags, or as another file says it.
+// A state_dict says nothing about images and pooling: flags or another file may give them.
 TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   const Finished given =
@@ -134,8 +134,8 @@ TEST_F(Convert, ListAndDryRunWriteNothing) {
   EXPECT_FALSE(std::filesystem::exists(in("r18.h5")));
 }
 
-// One long name leaves the others' lines short, and values are looked at a part at a time, however
-// they lie in the file.
+// One long name must not lengthen the other lines of --list, and values must be read in parts,
+// whatever their layout in the file.
 TEST_F(Convert, AListOfLongNamesAndManyValues) {
   TorchContent content;
   constexpr std::size_t kCount = 2'100'000;
@@ -159,7 +159,7 @@ TEST_F(Convert, AListOfLongNamesAndManyValues) {
   }
 }
 
-// While a file is read, while one is written, and just before that takes its place.
+// A signal while a file is read, while one is written, and just before the rename.
 TEST_F(Convert, ASignalStopsItAndNothingIsWritten) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   folder_.write("o.h5", "");
@@ -221,8 +221,8 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   EXPECT_EQ(file_text(in("o.h5")), "");
 }
 
-// The promise to whoever gives any file to any program: one line, exit code 3, and no output is
-// changed. What cannot be written to is such a file too.
+// An output that cannot be written must be answered like any bad file: one line, exit code 3, and
+// no output is changed.
 TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
@@ -245,7 +245,7 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
       folder_.path().string());
   EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file")) << piped.err;
   EXPECT_TRUE(holds(piped.err, "code 3")) << piped.err;
-  // A disk, or a quota, that is full in the middle of the file, and what stood there before.
+  // A disk or quota that fills up in the middle of a file must leave the former file.
   ASSERT_EQ(run("convert", {in("r18.pth"), in("o.dat")}).code, 0);
   const std::string before = file_text(in("o.dat"));
   for (const char* to : {"h5", "safetensors", "onnx"}) {
@@ -262,7 +262,7 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
   }
 }
 
-// What is written is what the name says.
+// The format must be the one that the name's ending says.
 TEST_F(Convert, AnEndingIsOfItsFormat) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   const auto refused = [&](const std::string& out, const std::string& to, const std::string& why) {
@@ -286,7 +286,7 @@ TEST_F(Convert, AnEndingIsOfItsFormat) {
   refused("z.hdf5", "onnx", "weights are written as ONNX; call the file z.onnx");
   refused("z.onnx", "h5", "weights are written as HDF5; call the file z.h5");
   refused("z.onnx", "safetensors", "weights are written as safetensors; call the file z.safet");
-  // An ending in capitals chooses as any other; one that says nothing may hold anything.
+  // An ending in capitals counts as well; an unknown ending allows any format.
   EXPECT_TRUE(holds(run("convert", {in("r18.pth"), in("z.ONNX")}).out, "ONNX graph"));
   EXPECT_EQ(run("convert", {in("r18.pth"), in("z.xyz")}).code, 0);
   EXPECT_EQ(run("convert", {in("r18.pth"), in("z.HDF5"), "--to", "h5"}).code, 0);
@@ -294,7 +294,7 @@ TEST_F(Convert, AnEndingIsOfItsFormat) {
   EXPECT_EQ(run("convert", {in("r18.pth"), in("z"), "--to", "safetensors"}).code, 0);
 }
 
-// A run goes to PyTorch users as weights and the few lines that load them.
+// `convert --from-run` must give PyTorch users weights and a short Python file that loads them.
 TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   std::vector<std::string> words = tiny_run();
   words.erase(words.begin());
@@ -314,11 +314,12 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
         "transforms.Resize(16), transforms.CenterCrop(16)", "by e.safetensors:"}) {
     EXPECT_TRUE(holds(loader, part)) << loader;
   }
-  // The graph of the same run, which is a file alone.
+  // The graph of the same run needs no loader.
   const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
   ASSERT_EQ(graph.code, 0) << graph.err;
   EXPECT_GT(std::filesystem::file_size(in("g.onnx")), std::size_t{1} << 20);
-  // Without --from-run torchvision alone cannot take it, which is said; IN is a file.
+  // Without --from-run the output must say that torchvision alone cannot load it, and IN must be a
+  // file, not a run's folder.
   const char* const alone = "torchvision has no embedding layer; `convert --from-run RUN";
   EXPECT_TRUE(holds(run("convert", {in("run/best.h5"), in("b.safetensors")}).out, alone));
   EXPECT_FALSE(holds(done.out + graph.out, alone));
@@ -337,12 +338,12 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   EXPECT_EQ(run("convert", {in("run/best.h5"), in("x.onnx"), "--arch", "resnet20"}).code, 0);
   std::filesystem::remove(in("x.onnx"));
   EXPECT_FALSE(std::filesystem::exists(in("g.py")));
-  // Again over its own files, never over somebody's.
+  // It may replace its own files, never a user's.
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 0);
   folder_.write("e.py", "import os\n");
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 3);
   EXPECT_EQ(file_text(in("e.py")), "import os\n");
-  // What is no run, and one that was stopped before its first epoch ended.
+  // Refused: folders that are no run, and a run that was stopped in its first epoch.
   const auto refused = [&](const std::string& folder, const std::string& why) {
     const Finished end = run("convert", {"--from-run", in(folder), in("x.onnx")});
     EXPECT_EQ(end.code, 3);
@@ -360,7 +361,7 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   refused("hollow", "/best.h5: is no checkpoint");
 }
 
-// However a run pools and strides, its loader is short enough to be read.
+// Whatever a run's network, pooling and strides, its loader must be short enough to read.
 TEST_F(Convert, ALoaderHasThirtySixLines) {
   for (const std::string& arch : network_names()) {
     for (const char* pool : {"avg", "max", "gem"}) {
@@ -373,7 +374,7 @@ TEST_F(Convert, ALoaderHasThirtySixLines) {
           model.dim = dim;
           model.upright = dim > 0;
           const std::string loader = torch_loader(model, "e.safetensors");
-          // Of resnet20 torchvision has the blocks alone.
+          // torchvision has only the blocks of resnet20, so its loader is longer.
           EXPECT_LE(std::count(loader.begin(), loader.end(), '\n'), arch == "resnet20" ? 40 : 36)
               << loader;
         }
@@ -382,8 +383,7 @@ TEST_F(Convert, ALoaderHasThirtySixLines) {
   }
 }
 
-// The backbone as it is, before any training: from the foreign file and from ours the same
-// features.
+// Before any training, eval must compute the same features from the foreign file and from ours.
 TEST_F(Convert, EvalTakesEitherFile) {
   folder_.write("r18.pth", torch_zip(resnet18()));
   ASSERT_EQ(run("convert", {in("r18.pth"), in("r18.h5")}).code, 0);

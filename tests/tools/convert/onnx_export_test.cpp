@@ -1,5 +1,5 @@
-// ONNX files as others read them: parsed by the schema's own classes, looked through by ONNX's
-// checker, and computed node by node by loops that know nothing of Rankine's network.
+// ONNX files as other programs read them: parsed by the schema's own classes, verified by ONNX's
+// checker, and computed node by node in plain loops, independently of Rankine's network.
 #include "layers/networks/network.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
@@ -29,7 +29,7 @@ struct Value {
   std::vector<double> data;
 };
 
-// Computes a graph by the definitions of its operators.
+// Computes a graph by the definitions of ONNX's operators.
 class PlainGraph {
  public:
   explicit PlainGraph(const onnx::GraphProto& graph) : graph_(graph) {
@@ -56,7 +56,7 @@ class PlainGraph {
     ADD_FAILURE() << node.name() << " has no " << name;
     return {};
   }
-  // Of an attribute that need not be there: then 0.
+  // The value of an optional attribute; 0 if it is missing.
   static std::int64_t integer(const onnx::NodeProto& node, const std::string& name) {
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       if (attribute.name() == name) return attribute.i();
@@ -72,7 +72,7 @@ class PlainGraph {
   }
   const Value& in(const onnx::NodeProto& node, int i) const { return values_.at(node.input(i)); }
 
-  // f(image, channel of the result, y, x) for every place of a window's upper left corner.
+  // Calls f(image, output channel, y, x) for the upper left corner of every window.
   template <class F>
   static Value windows(const Value& x, std::int64_t channels, const onnx::NodeProto& node, F&& f) {
     const auto kernel = integers(node, "kernel_shape"), pads = integers(node, "pads"),
@@ -122,7 +122,7 @@ class PlainGraph {
                    });
   }
 
-  // The largest of a window's values, or their mean with zeros for padding.
+  // The largest of a window's values, or their mean, in which padding counts as zeros.
   Value pool(const onnx::NodeProto& node) const {
     const Value& x = in(node, 0);
     const auto kernel = integers(node, "kernel_shape");
@@ -244,8 +244,8 @@ class PlainGraph {
   std::map<std::string, Value> values_;
 };
 
-// Of images as small as they may be for everything in the network to matter: Inception-v3's last
-// blocks are then 2 x 2, where a 1x3 is told from a 3x1, and GoogLeNet's poolings round up.
+// The smallest images at which every part of the network matters: Inception-v3's last blocks are
+// 2 x 2, so that 1x3 and 3x1 kernels differ, and GoogLeNet's poolings round up.
 std::int64_t image_side(const std::string& arch) { return arch == "inception_v3" ? 107 : 64; }
 
 // A generated network with an embedding layer of `dim` (0: none).
@@ -280,7 +280,7 @@ onnx::ModelProto parsed(std::span<const std::byte> bytes) {
   return model;
 }
 
-// What Rankine makes of the same images [n, 3, crop, crop].
+// Rankine's embeddings of the same images [n, 3, crop, crop].
 std::vector<float> ours(const NetworkWeights& weights, const std::vector<float>& images,
                         std::int64_t n) {
   const std::int64_t side = weights.model.crop;
@@ -319,8 +319,8 @@ void expect_same_embeddings(const Case& of, const Generator& generator) {
   const Value out = PlainGraph(model.graph()).run(in);
   const std::vector<float> wanted = ours(weights, images, 2);
   ASSERT_EQ(out.data.size(), wanted.size());
-  // The golden files' tolerance of a forward value of such a network in float32: 3e-6 of its norm,
-  // which is 1 here; three times that for a single value's share in two images.
+  // The golden files' tolerance for a float32 forward value of such a network is 3e-6 of its norm,
+  // which is 1 here; single values of two images may deviate by three times that.
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ASSERT_NEAR(out.data[i], static_cast<double>(wanted[i]), 1e-5) << i;
   }
@@ -348,7 +348,7 @@ TEST(OnnxExport, ComputesTheEmbeddingsOfInception) {
   expect_same_embeddings({"inception_v3", "avg", 24, false}, generator);
 }
 
-// Every network of the registry has a graph, which holds all of its weights.
+// Every network of the registry must have a graph that holds all of its weights.
 TEST(OnnxExport, OfEveryNetwork) {
   for (const std::string& arch : network_names()) {
     SCOPED_TRACE(arch);
@@ -395,7 +395,7 @@ TEST(OnnxExport, SaysWhatItIs) {
   EXPECT_EQ(ops["Add"], 16);
   EXPECT_EQ(ops["Relu"], 49);
   EXPECT_EQ(ops["Gemm"], 1);
-  // The weights themselves: every one but counters and the classifier, bit for bit.
+  // The graph must hold all weights but counters and the classifier, bit for bit.
   std::size_t equal = 0;
   for (const onnx::TensorProto& tensor : graph.initializer()) {
     const NetworkWeights::Tensor* wanted = weights.find(tensor.name());
@@ -409,7 +409,7 @@ TEST(OnnxExport, SaysWhatItIs) {
     ++equal;
   }
   EXPECT_EQ(equal, 53U * 5 + 2);
-  EXPECT_EQ(graph.initializer_size(), 53 * 5 + 2 + 1);  // and the least norm
+  EXPECT_EQ(graph.initializer_size(), 53 * 5 + 2 + 1);  // the last: the least norm
   check_onnx(bytes, weights, "it");
   std::vector<std::byte> changed = bytes;
   changed[changed.size() / 2] ^= std::byte{1};
@@ -432,7 +432,7 @@ TEST(OnnxExport, TheProgramWritesIt) {
   EXPECT_TRUE(holds(done.out, "read again and equal"));
   const std::string text = file_text(out);
   EXPECT_NO_THROW(onnx::checker::check_model(parsed(std::as_bytes(std::span(text)))));
-  // Over its own file, never over somebody's.
+  // It may replace its own file, never a user's.
   EXPECT_EQ(convert(out).code, 0);
   folder.write("other.onnx", "mine");
   EXPECT_EQ(convert((folder.path() / "other.onnx").string()).code, 3);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kResultLeft = 8 + 128 + 32;
 
-// White, as no paper or ink of the sheet is.
+// A white picture: the sheet itself uses no white.
 void write_white(const TemporaryFolder& folder, const std::string& name, int width, int height) {
   Image image(width, height);
   std::memset(image.data(), 255, image.bytes());
@@ -39,7 +39,7 @@ TEST(ContactSheet, PicturesKeepTheirProportions) {
   }
 }
 
-// As the network saw them: turned by EXIF or as they are stored.
+// A sheet must show pictures as the network saw them: turned by EXIF, or as stored.
 TEST(ContactSheet, PicturesAreTurnedWhereTheNetworkSawThemSo) {
   const TemporaryFolder folder;
   Image image(40, 10);
@@ -83,7 +83,7 @@ TEST(ContactSheet, IsBoundedAndNamesWhatItCannotShow) {
   EXPECT_EQ(sheet.height(), 8 + 2 * 50 * (128 + 23 + 8));
   ASSERT_EQ(problems.size(), 50U * 13U);
   EXPECT_TRUE(holds(problems.front(), "/nowhere/query.png: cannot be opened"));
-  EXPECT_EQ(*sheet.pixel(kResultLeft + 5, 8 + 5), 200);  // a grey square
+  EXPECT_EQ(*sheet.pixel(kResultLeft + 5, 8 + 5), 200);  // grey in place of the picture
   problems.clear();
   row.results.resize(20'000, row.results.front());
   EXPECT_EQ(contact_sheet({row}, {}, problems).height(), 8 + 5 * (128 + 23 + 8));

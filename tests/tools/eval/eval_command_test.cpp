@@ -98,7 +98,7 @@ TEST_F(EvalCommand, AReportIsCalledWhatABrowserOpens) {
   EXPECT_TRUE(std::filesystem::exists(in("report.html")));
 }
 
-// Whoever is in the gallery too finds itself first.
+// A query that is also in the gallery finds itself first, which must be reported.
 TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   folder_.write("e.npy", npy_rows({3, 0, 0, 3, 0, 3, 3, 0}, 4, 2));
   folder_.write("g.npy", npy_rows({3, 0, 1, 3, 3, 0}, 3, 2));
@@ -142,7 +142,7 @@ TEST_F(EvalCommand, AGalleryOfAnotherDimensionIsRefused) {
   EXPECT_EQ(run_eval({"--embeddings", kGoldens + "ties.h5", "--gallery", gallery}), 3);
 }
 
-// What is said and how a program ends where its files are not what they should be: one line.
+// Wrong files must end the program with one line and exit code 3.
 class EvalOfFiles : public EvalCommand {
  protected:
   std::string refused(const std::vector<std::string>& arguments) const {
@@ -224,7 +224,7 @@ TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
                     "c_order.npy: its labels are numbers, but"));
 }
 
-// HDF5 under the ending of another format would be opened by nothing.
+// No program could open HDF5 under the ending of another format, so such names must be refused.
 TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
   const auto end = [&](const std::string& flag, const std::string& name) {
     return run_to_end({RK_BIN "/eval", "-q", "--embeddings", kGoldens + "ties.h5", flag, in(name)},
@@ -245,7 +245,7 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
   }
 }
 
-// Before the work, not behind it.
+// A folder as output file must be refused before the work, not after it.
 TEST_F(EvalOfFiles, AFolderIsNoFileToWriteTo) {
   std::filesystem::create_directory(folder_.path() / "results");
   const std::string results = (folder_.path() / "results").string();
@@ -259,7 +259,8 @@ TEST_F(EvalOfFiles, AFolderIsNoFileToWriteTo) {
                                  "another --json"));
 }
 
-// However they were given; what says nothing is named, once.
+// Recalls must be in ascending order, whatever the order given; one that covers all candidates says
+// nothing and must be noted once.
 TEST_F(EvalOfFiles, RecallsAreInOrderAndOneOfAllCandidatesIsNoted) {
   const auto end = [&](const std::vector<std::string>& more) {
     std::vector<std::string> words = {RK_BIN "/eval", "--embeddings", of("c_order.npy"), "--labels",
@@ -296,7 +297,7 @@ TEST_F(EvalOfFiles, NeighboursOfAGalleryAreItsRows) {
   EXPECT_EQ(file.info("/neighbours").dims, (std::vector<std::int64_t>{2, 3}));
   EXPECT_EQ(file.read<std::int64_t>("/neighbours"), (std::vector<std::int64_t>{2, 1, 0, 0, 1, 2}));
   EXPECT_EQ(file.read<float>("/scores"), (std::vector<float>{1, 0.5F, 0, 1, 0.5F, 0}));
-  // Among themselves there is one candidate for each.
+  // Without a gallery each of the two queries has one candidate; -1 and NaN fill the rest.
   ASSERT_EQ(run_eval({"--embeddings", in("q.npy"), "--labels", in("q.csv"), "--topk", "2",
                       "--save-neighbours", in("s.h5")}),
             0);

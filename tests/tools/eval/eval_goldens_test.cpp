@@ -1,4 +1,4 @@
-// The golden cases through the program, as somebody else's files.
+// The golden cases through the program, as a user's files.
 #include "retrieval/files/embeddings_file.h"
 #include "tests/data/temporary_folder.h"
 #include "tests/support/metric_goldens.h"

@@ -56,7 +56,7 @@ TEST_F(EvalReport, OfARunShowsWhatItsEvaluationSaysAndWhatTheRunRecorded) {
   }
   EXPECT_TRUE(holds(root.text, "Held out while training (split val)"));
   EXPECT_EQ(find_all(root, "figure").size(), 10U);
-  // The held-out values of each epoch stand in the table of their chart.
+  // The chart's table must hold the values of each epoch.
   const std::vector<json> lines = metrics("run");
   for (const json& line : lines) {
     for (const double value :
@@ -79,7 +79,7 @@ TEST_F(EvalReport, OfARunShowsWhatItsEvaluationSaysAndWhatTheRunRecorded) {
   EXPECT_TRUE(holds(other.err, "would put a report in its place"));
   EXPECT_TRUE(holds(file_text(in("report.html")), "My own"));
 
-  // Beside another run's record, or a damaged one, the checkpoint's own history counts.
+  // If metrics.jsonl is another run's or damaged, the checkpoint's own history must be used.
   const std::string record = file_text(in("run/metrics.jsonl"));
   for (const std::string& text : {std::string("{\"epoch\": 0, \"map_at_r\": 0.987654}\n[]\n{"),
                                   record + "{\"epoch\": 7, \"map_at_r\": [[[[\n"}) {
@@ -108,7 +108,7 @@ TEST_F(EvalReport, OfEmbeddingsShowsPicturesWhereTheyAre) {
   for (const auto& entry : fs::recursive_directory_iterator(in("pics/test"))) {
     if (entry.is_regular_file() && row < set.paths.size()) set.paths[row++] = entry.path().string();
   }
-  set.paths[3] = "/etc/passwd";  // no picture, whatever it holds
+  set.paths[3] = "/etc/passwd";  // no picture: its content must not get into the report
   write_embeddings(in("paths.h5"), set);
   const Finished done = run(eval({"--embeddings", in("paths.h5"), "--gallery", in("paths.h5"),
                                   "--report", in("report.html")}));
@@ -151,7 +151,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_TRUE(holds(root.text, fmt::format("{:+.4f}", difference["value"].get<double>())));
   EXPECT_TRUE(holds(root.text, "90 % interval"));
 
-  // What a comparison has no use for is told of.
+  // Flags without effect in a comparison must be named.
   const Finished idle =
       run(eval({"--compare", in("a"), in("b"), "--data", "folder:" + in("pics"), "--nmi",
                 "--curves", "--per-class", "--normalize", "--confidence", "0.9"}));
@@ -161,7 +161,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   }
   EXPECT_FALSE(holds(idle.err, "--confidence: has no effect")) << idle.err;
 
-  // A run beside itself: no difference, and none is seen.
+  // A run compared with itself must show no difference.
   ASSERT_EQ(
       run(eval({"--compare", in("a"), in("a/best.h5"), "--data", "folder:" + in("pics")})).code, 0);
   EXPECT_EQ(said()["difference"]["map"]["low"], 0.0);

@@ -1,4 +1,4 @@
-// Pictures looked up in an index, as users do it.
+// Searching an index by pictures, as users do it.
 #include "data/images/decode.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/tools/train/train_program.h"
@@ -27,7 +27,7 @@ class SearchRun : public TrainProgram {
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
-  // Ends with 3 and one line that holds `part`.
+  // Expects exit code 3 and one line that holds `part`.
   void expect_refused(const Words& more, const std::string& part) const {
     fs::remove(in("sheet.png"));
     fs::remove(in("out.json"));
@@ -49,7 +49,7 @@ TEST_F(SearchRun, APictureOfTheIndexFindsItselfFirst) {
   ASSERT_EQ(found.size(), 12U);
   EXPECT_EQ(found[0]["path"], photo);
   EXPECT_EQ(found[0]["class"], "c1");
-  // Of a row with itself: its squared length, one but for rounding.
+  // The score of a row with itself is its squared length, 1 but for rounding.
   EXPECT_NEAR(found[0]["score"].get<double>(), 1, 1e-5);
   for (std::size_t i = 1; i < found.size(); ++i) {
     EXPECT_GE(found[i - 1]["score"].get<double>(), found[i]["score"].get<double>());
@@ -57,7 +57,7 @@ TEST_F(SearchRun, APictureOfTheIndexFindsItselfFirst) {
   EXPECT_TRUE(holds(end.out, photo + "\n     1  1.0000  c1  " + photo + "\n     2  "));
   EXPECT_TRUE(holds(end.out, "contact sheet: " + in("sheet.png") + "\n"));
 
-  // Query and first result are the same picture, in the same size.
+  // Query and first result are the same picture and must look the same on the sheet.
   const Image sheet = read_image(in("sheet.png"));
   EXPECT_EQ(sheet.width(), 8 + 128 + 32 + 10 * 136);
   EXPECT_EQ(sheet.height(), 8 + 2 * (128 + 23 + 8));
@@ -133,13 +133,13 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   EXPECT_EQ(rows.code, 3);
   EXPECT_TRUE(holds(rows.err, "index.h5: is embeddings, not weights; give the checkpoint "))
       << rows.err;
-  // A picture that is there is never taken for the sheet.
+  // The query picture must never be overwritten by the sheet.
   const Finished end = search({"--index", in("index.h5"), "--query", photo, "--sheet", photo});
   EXPECT_EQ(end.code, 2);
   EXPECT_TRUE(holds(end.err, "is the file that is read"));
 }
 
-// A sheet is a PNG, and what reads a JPEG would not know it.
+// A sheet is written as PNG, so names with another format's ending must be refused.
 TEST_F(SearchRun, ASheetIsNoJpeg) {
   for (const char* name : {"sheet.jpg", "sheet.hdf5"}) {
     const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
@@ -159,7 +159,7 @@ TEST_F(SearchRun, AnIndexOfPicturesTurnedOtherwiseIsNoted) {
             0);
   EmbeddingSet old = read_embeddings(in("turned.h5"));
   EXPECT_EQ(old.exif, "turn");
-  old.exif.clear();  // as before this was recorded
+  old.exif.clear();  // as in files of versions that did not record it
   write_embeddings(in("old.h5"), old);
   const auto said = [&](const std::string& index) {
     const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",

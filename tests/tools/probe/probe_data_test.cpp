@@ -47,7 +47,7 @@ TEST_F(ProbeData, TellsWhatAFolderHoldsAndWhatIsWrongWithIt) {
   EXPECT_EQ(report["splits"].size(), 2U);
   EXPECT_EQ(report["splits"][0]["classes_of_one_image"], json({"lonely"}));
   EXPECT_EQ(report["unreadable"].size(), 1U);
-  // t0/0.png is c0/0.png, and so on: the helper draws by class and number.
+  // t0/0.png equals c0/0.png, and so on: the helper draws by class and number alone.
   bool leaked = false;
   for (const json& group : report["equal_files"]) {
     for (const json& file : group) leaked = leaked || file == path("shop/test/t1/leaked.png");
@@ -81,7 +81,7 @@ TEST_F(ProbeData, BothSidesOfATestAreLookedAtOnce) {
   ASSERT_EQ(report["splits"].size(), 3U) << report.dump();
   EXPECT_EQ(report["splits"][1]["part"], "split query");
   EXPECT_EQ(report["splits"][2]["part"], "split gallery");
-  // The query's only picture has another in the gallery.
+  // The class of a single query picture has another picture in the gallery.
   EXPECT_EQ(report["splits"][1]["classes_of_one_image"], json::array());
   EXPECT_EQ(report["splits"][2]["classes_of_one_image"], json({"c"}));
   EXPECT_EQ(report["equal_files"].size(), 1U);
@@ -92,7 +92,7 @@ TEST_F(ProbeData, BothSidesOfATestAreLookedAtOnce) {
                 path("two/train/b/0.png") + " = " + path("two/train/b/1.png")));
 }
 
-// A picture that searches for itself, and a test of its own beside the two sides.
+// A picture on both the query and the gallery side finds itself, which must be reported.
 TEST_F(ProbeData, APictureOnBothSidesOfATestIsSeen) {
   folder_.picture("sides/query/a/0.png", 1);
   folder_.picture("sides/gallery/a/0.png", 1);

@@ -29,7 +29,7 @@ class ProbeImage : public ProbeRun {
   int probe(const std::vector<std::string>& arguments) {
     return run(arguments, make_probe_image());
   }
-  // up.png, 40 x 30, and lies.png, the same with EXIF's word that it lies.
+  // Writes up.png, 40 x 30, and lies.png, the same with an EXIF orientation that turns it.
   void write_lying() const {
     folder_.picture("up.png", 7, 40, 30);
     std::ifstream file(path("up.png"), std::ios::binary);
@@ -127,7 +127,7 @@ TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
             0);
   EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
             Hdf5Reader(path("by_hand.h5")).read<float>("/tensor"));
-  // In one word too, as train takes it and --help shows it.
+  // The values may also be one word with commas, as train takes them and --help shows them.
   ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--mean", "0.5,0.25,0.125",
                    "--std", "1,1,1", "--out", path("commas.h5")}),
             0)

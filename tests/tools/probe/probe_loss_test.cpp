@@ -22,7 +22,7 @@ class ProbeLoss : public ProbeRun {
  protected:
   int probe(const std::vector<std::string>& arguments) { return run(arguments, make_probe_loss()); }
 
-  // Every input there is in `data`, and nothing of what is not.
+  // Writes the inputs that `data` has and omits all others.
   void write(const std::string& name, const LossData<double>& data) const {
     Hdf5Writer file;
     const auto numbers = [&](const char* dataset, const std::vector<double>& values,
@@ -52,7 +52,8 @@ class ProbeLoss : public ProbeRun {
   }
 };
 
-// There differences are no gradient, which is no fault of the loss.
+// Where rows are equal, differences are no gradient, which is no fault of the loss: --check must
+// count such rows.
 TEST_F(ProbeLoss, EqualRowsAreCountedWhereGradientsAreChecked) {
   LossData<double> data = made_up::data(LossKind::kEmbeddings, {.rows = 16, .dim = 6}, 1);
   for (const std::int64_t expected : {0, 2}) {
@@ -70,8 +71,8 @@ TEST_F(ProbeLoss, EqualRowsAreCountedWhereGradientsAreChecked) {
   }
 }
 
-// Every loss on a file with all that its kind takes: the numbers are those of the loss, and the
-// gradient is what differences in double say.
+// On a file with every input that a loss takes, probe must report the loss's own numbers, and the
+// gradient must agree with differences in double.
 TEST_F(ProbeLoss, EveryLossIsCheckedOnAllItTakes) {
   for (const LossEntry& entry : loss_registry()) {
     made_up::Wanted wanted{.rows = 16, .memory = takes_memory(entry.kind) ? 7 : 0, .dim = 6};
@@ -99,7 +100,7 @@ TEST_F(ProbeLoss, EveryLossIsCheckedOnAllItTakes) {
     EXPECT_EQ(file.info("/grad").elements(), data.grad_elements(entry.kind)) << entry.name;
     EXPECT_EQ(file.has("/grad_proxies"), entry.kind == LossKind::kProxies) << entry.name;
     if (entry.differentiable) {
-      // Steps of 1e-6 against temperatures of 0.01; a kink within a step would be 1e-2.
+      // Steps of 1e-6 with temperatures of 0.01; a kink within a step would give 1e-2.
       EXPECT_LT(result.at("check").at("median").get<double>(), 1e-4) << entry.name;
     } else {
       EXPECT_TRUE(result.at("check").is_null()) << entry.name;
@@ -124,7 +125,7 @@ TEST_F(ProbeLoss, SaysWhatAFileLacks) {
   const LossData<double> plain = made_up::data(LossKind::kEmbeddings, {.rows = 6}, 4);
   write("plain.h5", plain);
   const auto complaint = [&](const char* loss, const std::string& file) {
-    // Without a word on GPUs that could have been taken.
+    // --device cpu, so that the program mentions no GPU that it could have used.
     EXPECT_EQ(
         probe({"--loss", loss, "--in", path(file), "--out", path("none.h5"), "--device", "cpu"}), 3)
         << loss;
@@ -156,7 +157,7 @@ TEST_F(ProbeLoss, SaysWhatAFileLacks) {
   EXPECT_NE(complaint("fastap", "nan.h5").find(": memory_embeddings: row 1 holds NaN"),
             std::string::npos)
       << error_;
-  // An image is its own negative where it has two labels.
+  // An image with two labels would be its own negative.
   broken = made_up::data(LossKind::kEmbeddings, {.rows = 6}, 4);
   broken.labels = {0, 0, 1, 1, 2, 2};
   broken.identities = {0, 1, 2, 1, 4, 5};

@@ -1,4 +1,4 @@
-// A test that calls `probe` in this process: a folder for its files, and what it said.
+// Base of tests that call `probe` in this process: a folder for files, and the program's output.
 #pragma once
 
 #include "tests/data/temporary_folder.h"
@@ -15,7 +15,7 @@ class ProbeRun : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  // The exit code; out_ and error_ are what was said.
+  // Returns the exit code; out_ and error_ hold what was printed.
   int run(const std::vector<std::string>& arguments, std::unique_ptr<Command> command) {
     std::vector<const char*> argv{"probe"};
     for (const std::string& argument : arguments) argv.push_back(argument.c_str());

@@ -1,5 +1,5 @@
-// docs/losses.md against the registry: every loss has its section and a row in the table on top,
-// every parameter a row with its default, and the page names nothing that is not there.
+// docs/losses.md must agree with the registry: every loss has a section and a row in the table on
+// top, every parameter a row with its default, and the page names nothing that does not exist.
 #include "losses/registry.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace rk {
 namespace {
 
-// What stands between backquotes in a text, in order.
+// The parts of a text between backquotes, in order.
 std::vector<std::string> in_backquotes(const std::string& text) {
   std::vector<std::string> found;
   std::size_t from = 0;

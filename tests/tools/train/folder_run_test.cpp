@@ -1,4 +1,4 @@
-// Folders of pictures as people have them, through the real programs: which split is which, which
+// Folders of pictures as users have them, through the real programs: which split is which, which
 // classes of two files are the same, and what a network has seen before.
 #include "engine/base/usable_cores.h"
 #include "retrieval/files/embeddings_file.h"
@@ -27,7 +27,7 @@ const std::string kEval = RK_BIN "/eval";
 
 class FolderRun : public testing::Test {
  protected:
-  // One step on the classes of `flat` that are not held out, once for all tests.
+  // Trains one step on the classes of `flat` that are not held out, once for all tests.
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
     folder_->classes("flat/c", 8, 4);
@@ -67,7 +67,7 @@ class FolderRun : public testing::Test {
     return eval({"--checkpoint", in(run + "/best.h5"), "--data", "folder:" + in(data),
                  "--save-embeddings", in(to), "--json", in("embed.json")});
   }
-  // What another program may call so, or an earlier version wrote.
+  // Writes an HDF5 file as another program, or an earlier version, may have.
   static void write_others_hdf5(const std::string& name, const std::string& dataset,
                                 const std::string& text = "") {
     Hdf5Writer file;
@@ -84,7 +84,8 @@ class FolderRun : public testing::Test {
 
 std::unique_ptr<TemporaryFolder> FolderRun::folder_;
 
-// The same pictures on both sides: whoever compares classes finds the picture itself first.
+// Both sides hold the same pictures, so if classes are matched by name, each query finds itself
+// first and is right.
 TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
   folder_->classes("queries/q", 6, 3);
   folder_->classes("same/q", 6, 3);
@@ -111,7 +112,7 @@ TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
     }
   }
 
-  // One side without names: labels would be compared with positions in another list.
+  // If one side has no names, labels would be compared with positions in the other side's list.
   EmbeddingSet unnamed = read_embeddings(in("more.h5"));
   unnamed.classes.clear();
   write_embeddings(in("unnamed.h5"), unnamed);
@@ -133,7 +134,7 @@ TEST_F(FolderRun, AGalleryOfAnotherNetworkIsRefused) {
   const Finished refused = eval({"--embeddings", in("mine.h5"), "--gallery", in("theirs.h5")});
   EXPECT_EQ(refused.code, 3);
   EXPECT_TRUE(holds(refused.err, in("theirs.h5") + ": embedded by another network"));
-  // The same network in another file of the run.
+  // last.h5 holds the same network as best.h5 and must be accepted.
   EXPECT_EQ(
       eval({"--checkpoint", in("run/last.h5"), "--data", flat(), "--gallery", in("mine.h5")}).code,
       0);
@@ -155,7 +156,7 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
   EXPECT_TRUE(holds(held.out, "split val: 8 images of 2 classes; the network was trained on none"));
   EXPECT_EQ(held.err.find("trained on"), std::string::npos) << held.err;
   EXPECT_EQ(result("held.json")["classes_trained_on"], 0);
-  // A run that begins with these weights has seen their classes too.
+  // A run that begins with these weights must count their classes as seen, too.
   folder_->classes("next/n", 4, 4);
   const Finished next = train(
       "next", "next_run",
@@ -165,7 +166,8 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
   EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
 }
 
-// Whose classes it was trained on, however they are named.
+// Classes that were trained on as a split must be recognised when the folder is read without
+// splits.
 TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
   folder_->classes("parted/train/c", 4, 4);
   folder_->classes("parted/test/t", 2, 4);
@@ -178,7 +180,7 @@ TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
   ASSERT_EQ(all.code, 0) << all.err;
   EXPECT_TRUE(holds(all.out, "the network was trained on 4 of these classes (by name)"));
   EXPECT_EQ(result("parted.json")["classes_trained_on"], 4);
-  // The same said of what a run is to be compared on.
+  // `train` must say the same about its --test-data.
   const Finished same = train("parted", "same_run", {"--test-data", parted + "/train"});
   ASSERT_EQ(same.code, 0) << same.err;
   EXPECT_TRUE(holds(same.err, "16 images of 4 classes; the best epoch"));
@@ -189,7 +191,8 @@ TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
   EXPECT_TRUE(holds(some.err, "held out: 4 of these 6 classes are trained on, too (by name)"));
 }
 
-// Trained on as parts of a merged class, or read as one set with the split in their names.
+// Classes that were trained on as parts of a merged class, or with the split in front of their
+// names, must be recognised by their own names.
 TEST_F(FolderRun, MergedClassesAndThoseOfOneSetAreKnownByTheirOwnNames) {
   folder_->classes("sorted/train/c", 6, 4);
   folder_->classes("sorted/test/t", 2, 4);
@@ -212,7 +215,8 @@ TEST_F(FolderRun, MergedClassesAndThoseOfOneSetAreKnownByTheirOwnNames) {
   EXPECT_TRUE(holds(compared.err, "held out: 6 of these 8 classes are trained on, too (by name)"));
 }
 
-// The best of several epochs on some images is none the better for others.
+// The epoch that is best on some images looks too good on these, so eval must say when its images
+// chose the epoch.
 TEST_F(FolderRun, EvalSaysThatItsImagesChoseTheEpoch) {
   const std::string data = flat() + ",val_classes=0.25";
   ASSERT_EQ(train("flat", "two_epochs", {"--data", data, "--epochs", "2"}).code, 0);
@@ -229,7 +233,7 @@ TEST_F(FolderRun, EvalSaysThatItsImagesChoseTheEpoch) {
       << chose.err;
   EXPECT_TRUE(holds(chose.out, "none of these classes (by name); its epoch was chosen on these"));
   EXPECT_EQ(result("chose.json")["chose_the_epoch"], true);
-  // Not of other images, nor where there was nothing to choose.
+  // Not for other images, nor for a run with a single epoch to choose from.
   for (const auto& [run, split] : {std::pair{"two_epochs", "train"}, std::pair{"run", "val"}}) {
     EXPECT_FALSE(holds(evaluated(run, split).err, "was chosen")) << run;
     EXPECT_FALSE(result("chose.json").contains("chose_the_epoch"));
@@ -291,7 +295,7 @@ TEST_F(FolderRun, ADoubtfulLevelIsRefusedWithBothReadings) {
       train("doubt", "meant", {"--data", "folder:" + in("doubt") + ",splits=none,val_classes=0.2"});
   EXPECT_EQ(meant.code, 0) << meant.err;
   EXPECT_TRUE(holds(meant.err, "classes in 3 categories"));
-  // One product in two splits is one product.
+  // The same class in both splits must be refused: its pictures would be trained and tested on.
   folder_->classes("both/Train/c", 2, 2);
   folder_->classes("both/Test/c", 2, 2);
   const Finished both = train("both", "both_run");
@@ -354,7 +358,8 @@ TEST_F(FolderRun, RowsOfOtherLengthsAreNotedByBothWhoRead) {
   EXPECT_TRUE(holds(eval({"--embeddings", in("long.h5")}).err, "rows have lengths from 1 to 3"));
 }
 
-// Begun beside its pictures, gone on with from elsewhere; then the pictures move.
+// A run that was started with a relative path must find its pictures when it is resumed from
+// another folder, and again after the pictures have moved.
 TEST_F(FolderRun, ARunFindsItsPicturesFromAnyFolder) {
   folder_->classes("moving/c", 6, 4);
   const auto shell = [&](const std::string& words) {
@@ -408,7 +413,7 @@ TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   EXPECT_EQ(allowed.code, 0) << allowed.err;
   EXPECT_TRUE(holds(allowed.err, "data: 24 images "));
   EXPECT_TRUE(holds(allowed.err, "memory: begins empty"));
-  // From then on these are its data.
+  // From then on the changed data are the run's own.
   EXPECT_EQ(go_on("changing_run", {"--epochs", "3"}).code, 0);
   const Finished other = go_on("proxies_run", {"--epochs", "2", "--allow-changed-data"});
   EXPECT_EQ(other.code, 3);
@@ -427,7 +432,7 @@ TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
   EXPECT_FALSE(holds(more.err, "nothing to go on from")) << more.err;
 }
 
-// As the first example of --help is typed by somebody with few classes.
+// The first example of --help must work with few classes: the default batch is made to fit.
 TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
   const auto begin = [](const std::string& out, const std::vector<std::string>& more) {
     std::vector<std::string> words = {kTrain,     "--data",    flat() + ",val_classes=0.25",
@@ -443,7 +448,7 @@ TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
   EXPECT_TRUE(holds(fitted.err, "note: --batch 12: 2 images of each of 6 classes of " + in("flat")))
       << fitted.err;
   EXPECT_TRUE(holds(file_text(in("fitted/settings.toml")), "\nbatch = 12\n"));
-  // It is gone on from as any run is.
+  // The run can be resumed like any other.
   const Finished more = begin("fitted", {"--resume", "auto", "--epochs", "2"});
   EXPECT_EQ(more.code, 0) << more.err;
   EXPECT_FALSE(holds(more.err, "--batch 12")) << more.err;
@@ -483,7 +488,7 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   EXPECT_TRUE(holds(trained.err, "note: " + in("phone") + words));
 }
 
-// Unless --data says otherwise.
+// eval must turn pictures by EXIF if the network was trained so, unless --data says otherwise.
 TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
   folder_->classes("both/c", 6, 4);
   folder_->write("both/c0/0.png", rotated_png(file_text(in("both/c0/0.png"))));
@@ -505,7 +510,8 @@ TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
   EXPECT_NE(unsaid, first_row(data + ",exif=ignore"));
 }
 
-// Whoever embeds by what is exported has to turn pictures too, and whoever goes on from it.
+// If a network was trained on turned pictures, exported files must turn them or say so, and a run
+// that begins with its weights but does not turn pictures must be told.
 TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
   folder_->classes("turned/c", 6, 4);
   const std::string data = "folder:" + in("turned");
@@ -545,7 +551,8 @@ TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
   const std::string list = file_text(in("spoilt_run/bad_files.txt"));
   EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 3) << list;
   EXPECT_TRUE(holds(list, in("spoilt/c4/3.png") + ": not a JPEG"));
-  // What was refused is no run: the next one begins there, however the pictures are named.
+  // A refused start leaves no run behind: another may begin in the folder, also with its pictures
+  // named by a relative path.
   const std::string here = fmt::format(
       "cd '{}' && exec '{}' --data folder:./spoilt,min_images=2 --test-data none --out spoilt_run "
       "--max-bad 0 --arch resnet20 --image-size 16",
@@ -579,7 +586,7 @@ TEST_F(FolderRun, ARunGoesNeitherAmongThePicturesNorOverForeignFiles) {
   EXPECT_EQ(foreign.code, 3);
   EXPECT_TRUE(holds(foreign.err, in("mine/settings.toml") + ": is no run's"));
   EXPECT_TRUE(holds(file_text(in("mine/settings.toml")), "another program"));
-  // A run that was killed before its first checkpoint is one.
+  // But a folder with a lock file is a run's, killed before its first checkpoint.
   folder_->write("mine/.lock", "1");
   EXPECT_EQ(train("album", "mine", {"--test-data", flat()}).code, 0);
 }
@@ -588,7 +595,7 @@ TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
   folder_->classes("wide/train/c", 30, 2);
   folder_->classes("wide/test/t", 2, 2);
   const auto random = [&](const std::string& out, const std::string& loss) {
-    // --per-class belongs to another sampler.
+    // Not tiny_run(): its --per-class belongs to another sampler.
     return run_to_end(with_flags({kTrain, "--data", "folder:" + in("wide"), "--out", in(out),
                                   "--batch", "4", "--batches", "3", "--epochs", "1", "--threads",
                                   "2", "--sampler", "random", "--loss", loss},
@@ -597,7 +604,8 @@ TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
   };
   const Finished pairs = random("pairs", "smooth_ap");
   ASSERT_EQ(pairs.code, 0) << pairs.err;
-  // Of 59 others one is of the class, and three are in the batch: 1 - (58/59)^3.
+  // One of the 59 other images is of an image's class, and three of them are in its batch:
+  // 1 - (58/59)^3.
   EXPECT_TRUE(holds(pairs.err, "sampler random: about 5 % of a batch's images have another of"));
   EXPECT_TRUE(holds(pairs.err,
                     "split test: 4 images of 2 other classes; the best epoch is chosen "
@@ -651,7 +659,7 @@ TEST_F(FolderRun, OneClassAloneIsSaidBeforeTraining) {
   EXPECT_FALSE(holds(several.err, "one class")) << several.err;
 }
 
-// The folder of a run for its checkpoint, and a file for the folder.
+// A folder given instead of a file, or a file instead of a folder, must be named as that.
 TEST_F(FolderRun, AFolderForAFileIsSaid) {
   folder_->picture("look.png", 3);
   folder_->write("bare/notes.txt", "mine");
@@ -678,7 +686,8 @@ TEST_F(FolderRun, AFolderForAFileIsSaid) {
   EXPECT_EQ(file_text(in("mk.py")), "mine");
 }
 
-// `eval --json - | jq`: nothing but JSON there, and what people read on the other stream.
+// For `eval --json - | jq` standard output must hold nothing but JSON; text for people goes to
+// standard error.
 TEST_F(FolderRun, JsonGoesToStandardOutputAlone) {
   EmbeddingSet set;
   set.dim = 2;
@@ -695,7 +704,7 @@ TEST_F(FolderRun, JsonGoesToStandardOutputAlone) {
       fmt::format("wait for one another: slower than --threads {}\n", usable_cores())));
 }
 
-// Whatever is asked for, what is read stays, and so does a file of another kind.
+// No output may replace a file that is read, nor a file of another kind.
 TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   ASSERT_EQ(embed("flat", "a.h5").code, 0);
   folder_->picture("pic.png", 3);
@@ -736,7 +745,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
       {{kTrain, "--data", flat(), "--out", in("x"), "--json", in("a.h5")}, "a.h5", 3},
       {{RK_BIN "/bench", "step", "--tune", in("notes.txt")}, "notes.txt", 3},
       {{RK_BIN "/bench", "step", "--tune", in("t.json"), "--json", in("t.json")}, "notes.txt", 2},
-      // Plans go on from plans, on a GPU.
+      // --tune accepts existing plans and extends them, but needs a GPU.
       {{RK_BIN "/bench", "step", "--tune", in("plans.txt")}, "plans.txt", 2},
   };
   for (const Case& each : cases) {
@@ -747,7 +756,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   }
   EXPECT_EQ(eval({"--embeddings", in("a.h5"), "--json", in("notes.txt"), "--force"}).code, 0);
   EXPECT_EQ(result("notes.txt").count("metrics"), 1U);
-  // Results replace results of their kind; a folder that is not there is said before the work.
+  // Results replace results of their kind; a missing folder must be named before the work.
   EXPECT_EQ(eval({"--embeddings", in("a.h5"), "--json", in("notes.txt")}).code, 0);
   const Finished nowhere = eval({"--checkpoint", in("run/best.h5"), "--data", flat(),
                                  "--save-embeddings", in("nowhere/x.h5")});
@@ -756,7 +765,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   EXPECT_EQ(nowhere.out, "");
 }
 
-// A file of somebody's own has the name ending of a result, and is none.
+// A user's file with the ending of a result must not be replaced: Rankine did not write it.
 TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   ASSERT_EQ(embed("flat", "own.h5").code, 0);
   folder_->picture("seen.png", 5);
@@ -780,7 +789,7 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
     return words;
   };
   struct Case {
-    std::vector<std::string> words;  // the output is the next
+    std::vector<std::string> words;  // the output's name follows
     std::string others, own;
   };
   const std::vector<Case> cases = {
@@ -820,14 +829,14 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
                                        ? "JSON that no command of Rankine wrote as its result, and "
                                        : "that Rankine did not write, and "))
         << refused.err;
-    for (int time = 0; time < 2; ++time) {  // again over what it wrote
+    for (int time = 0; time < 2; ++time) {  // the second time over its own file
       const Finished own = run_to_end(to(each.words, {in(each.own)}), folder_->path());
       EXPECT_EQ(own.code, 0) << each.own << ": " << own.err;
     }
   }
   EXPECT_TRUE(file_text(in("photo.png")) == photo);
   EXPECT_EQ(file_text(in("package.json")), package);
-  // Of an earlier version, which signed nothing: embeddings name their network.
+  // Earlier versions did not sign files: embeddings are recognised by their /network.
   write_others_hdf5("unsigned.h5", "/embeddings", "/network");
   EXPECT_EQ(eval({"--embeddings", in("own.h5"), "--save-embeddings", in("unsigned.h5")}).code, 0);
   const Finished forced =
@@ -836,13 +845,13 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   EXPECT_EQ(forced.code, 0) << forced.err;
   EXPECT_FALSE(file_text(in("photo.png")) == photo);
   EXPECT_EQ(result("package.json")["program"], "Rankine");
-  // Nor is what a run keeps beside its weights the result of a command.
+  // Nor may a command's result replace a run's own record.
   const std::string record = file_text(in("run/run.json"));
   EXPECT_EQ(eval({"--embeddings", in("own.h5"), "--json", in("run/run.json")}).code, 3);
   EXPECT_EQ(file_text(in("run/run.json")), record);
 }
 
-// --force is about results, and reaches into no folder whose pictures are read.
+// --force replaces results, but nothing in a folder whose pictures are read.
 TEST_F(FolderRun, NothingReplacesWhatLiesInAFolderThatIsRead) {
   folder_->classes("mine/c", 8, 4);
   ASSERT_EQ(embed("flat", "own.h5").code, 0);
@@ -869,7 +878,7 @@ TEST_F(FolderRun, NothingReplacesWhatLiesInAFolderThatIsRead) {
   }
   EXPECT_TRUE(file_text(photo) == before);
   EXPECT_FALSE(fs::exists(in("new")));
-  // A result there gives way to the next one.
+  // A result in such a folder may be replaced by the next one.
   for (int time = 0; time < 2; ++time) {
     const Finished done =
         run_to_end({RK_BIN "/probe", "--data", in("mine"), "--json", in("mine/found.json")},

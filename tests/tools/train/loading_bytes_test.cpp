@@ -1,4 +1,4 @@
-// What a run is told to need beside the network, against what it is made of.
+// The memory that loading is said to need must equal the sum of its parts.
 #include "tests/data/temporary_folder.h"
 #include "tools/train/fit_trainer.h"
 
@@ -35,7 +35,7 @@ TEST(LoadingBytes, CountRingsPicturesAndWhatIsKept) {
   settings.data += ",exif=turn";
   EXPECT_EQ(loading_bytes(settings, train, nullptr, 1).pictures, 2 * 4 * kPicture);
 
-  // Nobody knows then how large they are.
+  // With an unreadable picture the pictures' size is unknown.
   folder.write("train/a/0.png", "no picture");
   settings.cache = 1;
   const LoadingBytes unknown = loading_bytes(settings, train, &held_out, 1);

@@ -1,4 +1,4 @@
-// `train` started by mpiexec as several processes: what a user of a cluster sees.
+// `train` started by mpiexec as several processes, as on a cluster.
 #include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/support/mpi_run.h"
@@ -34,15 +34,15 @@ class TrainProcesses : public testing::Test {
     words.push_back(in(out));
     return with_flags(words, more);
   }
-  // 64 pictures that are read one by one, and as many held out.
+  // 64 pictures that are read from files for every batch, and as many held out.
   std::vector<std::string> on_pictures(std::vector<std::string> more) const {
     folder_.classes("pics/train/c", 8, 8);
     folder_.classes("pics/test/t", 8, 8);
     more.insert(more.end(), {"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"});
     return more;
   }
-  // Two of them, of which the second, that reads 8 pictures for a batch, meets `what` at its sixth
-  // batch or a little before (tests/fake/system_calls.cpp).
+  // Two processes. The second, which reads 8 pictures for a batch, meets the fault `what` at its
+  // sixth batch or a little before (tests/fake/system_calls.cpp).
   static std::vector<std::string> second_fails(const std::vector<std::string>& train,
                                                const std::string& what) {
     std::vector<std::string> words = mpiexec(1);
@@ -67,9 +67,9 @@ class TrainProcesses : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-// Frozen batch norm: one process's run but for rounding. Plain SGD keeps that rounding as small as
-// it is (Adam's first steps would make a whole step of it wherever a gradient is all but 0), and a
-// soft ranking does not magnify it.
+// With frozen batch norm two processes must compute the run of one but for rounding. Plain SGD does
+// not amplify rounding (Adam's first steps would turn it into a whole step wherever a gradient is
+// nearly 0), and neither does a soft ranking.
 TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
   const std::vector<std::string> settings = {
       "--bn",     "frozen", "--momentum", "0", "--loss", "smooth_ap:tau=0.1",
@@ -78,7 +78,7 @@ TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
   const Finished two = run(command(2, "two", settings));
   ASSERT_EQ(two.code, 0) << two.err;
   EXPECT_NE(two.err.find("processes: 2, 8 images of a batch each"), std::string::npos) << two.err;
-  // One of them speaks.
+  // Only one process prints.
   EXPECT_EQ(two.out.find("epoch 2/2"), two.out.rfind("epoch 2/2"));
   const std::vector<json> a = metrics("one"), b = metrics("two");
   ASSERT_EQ(a.size(), 3U);
@@ -90,7 +90,8 @@ TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
   EXPECT_NE(a[1]["loss"], a[2]["loss"]);
 }
 
-// A batch system's warning reaches all; they stop after the same step, and go on from there.
+// A batch system's signal to one process must stop all after the same step, and resuming must give
+// the bits of an undisturbed run.
 TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
   const std::vector<std::string> settings = {"--bn", "train", "--epochs", "2", "--batches", "8"};
   ASSERT_EQ(run(command(2, "straight", on_pictures(settings))).code, 0);
@@ -131,11 +132,11 @@ TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
   for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
 }
 
-// Each meets the pictures of its own part of the batches; what is listed, saved and counted against
-// --max-bad are those of both.
+// Each process meets only the bad pictures in its part of the batches, but those of both must be
+// listed, saved and counted against --max-bad.
 TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
   ASSERT_EQ(run(command(2, "run", on_pictures({"--epochs", "1", "--batches", "2"}))).code, 0);
-  // Of each class of eight five, behind the look at all of them that begins a run.
+  // Five of eight pictures in each class become unreadable, after a run's initial check of all.
   for (int c = 0; c < 8; ++c) {
     for (int i = 0; i < 5; ++i) folder_.write(fmt::format("pics/train/c{}/{}.png", c, i), "none");
   }
@@ -149,7 +150,7 @@ TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
     }
     return run(words);
   };
-  // Four of the eight classes are read by either: at most 20 pictures.
+  // Each process reads four of a batch's eight classes, so it meets at most 20 bad pictures there.
   const Finished too_many = go_on("2", "20");
   EXPECT_EQ(too_many.code, 3) << too_many.err;
   EXPECT_TRUE(holds(too_many.err, "of 64 images cannot be read, more than the 20 allowed"));
@@ -166,8 +167,8 @@ TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
   EXPECT_EQ(done.code, 0) << done.err;
 }
 
-// A picture that only one of them is to read: the first saves what is done, and the one that met it
-// says what it was.
+// If one process fails on a picture, the first must save what is done, and the failing one must say
+// what happened.
 TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
   const Finished failed =
       run(second_fails(command(1, "run", on_pictures({"--epochs", "1", "--batches", "12"})),
@@ -179,7 +180,8 @@ TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
   EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
 }
 
-// Copies on the machines' own disks that are not the same: classes would have other numbers.
+// Each machine may have its own copy of the data. Copies that differ must be refused: classes would
+// have different numbers.
 TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
   folder_.classes("all/train/c", 8, 4);
   folder_.classes("fewer/train/c", 7, 4);
@@ -206,7 +208,7 @@ TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
   EXPECT_TRUE(holds(resumed.err, "process 1 has another run to go on from than process 0"));
 }
 
-// Found where the first process saves, it is so in all.
+// Divergence that the first process finds before a save must end all processes.
 TEST_F(TrainProcesses, DivergenceInFrontOfASaveEndsAll) {
   const Finished run_apart = run(command(
       2, "run", {"--embedding-rate", "1e16", "--save-every", "0.0000001", "--batches", "20"}));

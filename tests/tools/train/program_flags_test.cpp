@@ -1,5 +1,5 @@
-// Every flag of eval, probe and bench does what it says, seen from outside (those of train:
-// train_settings_test.cpp).
+// Every flag of eval, probe and bench must have its documented effect, seen from outside (those of
+// train: train_settings_test.cpp).
 #include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/tools/train/train_program.h"
@@ -16,13 +16,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// What a program said, and its JSON (null without).
+// What a program printed, and its JSON (null if it wrote none).
 struct Said {
   Finished end;
   json result;
 };
 
-// How the flag shows beside the same words without it.
+// Checks a flag's effect against a run of the same command line without it.
 using Shows = std::function<void(const Said& with, const Said& without)>;
 
 struct Flag {
@@ -78,7 +78,7 @@ class ProgramFlags : public TrainProgram {
   Said say(const Words& base, const Words& flag) const {
     Words words = base;
     fs::remove(in("said.json"));
-    for (std::size_t i = 0; i < flag.size(); ++i) {  // one given replaces the base's
+    for (std::size_t i = 0; i < flag.size(); ++i) {  // a flag replaces the base's value
       const auto same = std::find(words.begin(), words.end(), flag[i]);
       if (flag[i].starts_with('-') && same != words.end()) words.erase(same, same + 2);
       words.push_back(flag[i]);
@@ -88,7 +88,8 @@ class ProgramFlags : public TrainProgram {
     if (fs::exists(in("said.json"))) said.result = json::parse(file_text(in("said.json")));
     return said;
   }
-  // All of `flags` beside `base`, and none of the program's flags left out. `help`: its words.
+  // Checks each of `flags` added to `base`, and that no flag listed by the command `help` is
+  // missing.
   void check(const Words& base, const Words& help, const std::vector<Flag>& flags,
              std::set<std::string> shown_elsewhere = {}) const {
     const Said without = say(base, {});
@@ -105,7 +106,7 @@ class ProgramFlags : public TrainProgram {
       EXPECT_TRUE(shown_elsewhere.contains((*at)[3])) << (*at)[3] << " has no case";
     }
   }
-  // Those that all programs have, where `result` holds threads and device.
+  // The flags that all programs have, for programs whose JSON holds threads and device.
   std::vector<Flag> common() const {
     return {{{"--threads", "3"}, holds_value("/threads", 3)},
             {{"--device", "cuda:99"},
@@ -121,13 +122,13 @@ class ProgramFlags : public TrainProgram {
     a.insert(a.end(), b.begin(), b.end());
     return a;
   }
-  // Flags that show elsewhere: in OutputsReplaceNoInputsAndNoOtherFiles, and in every test here.
+  // Flags that are tested elsewhere: in OutputsReplaceNoInputsAndNoOtherFiles and all over here.
   static std::set<std::string> everywhere() { return {"--help", "--version", "--json", "--force"}; }
 
   EmbeddingSet set_;
 };
 
-// Those of eval that add to the metrics.
+// The flags of eval that add metrics.
 std::vector<Flag> statistics_flags() {
   const auto adds = [](const std::string& pointer, std::size_t entries) {
     return [=](const Said& with, const Said& without) {
@@ -222,7 +223,7 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
                  EXPECT_EQ(without.end.out.find("GFLOP"), std::string::npos);
                }}});
   std::set<std::string> other = everywhere();
-  // Of its other way, and of what is drawn: nothing here.
+  // Flags of evaluating images and of searching have their own cases.
   other.insert({"--checkpoint", "--data", "--split", "--batch", "--workers", "--skip-bad", "--arch",
                 "--precision", "--index", "--query", "--sheet"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
@@ -245,7 +246,7 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
          EXPECT_EQ(with.end.code, 0) << with.end.err;
          EXPECT_EQ(read_embeddings(in("saved.h5")).count(), 6);
        }},
-      // Nothing but what it takes tells the size of a batch: pictures of 16 pixels need some
+      // The size of a batch shows only in the memory it takes: pictures of 16 pixels need some
       // 0.1 MiB each in the network.
       {{"--batch", "16"},
        [&](const Said&, const Said&) {
@@ -255,10 +256,10 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
            all.insert(all.end(), {"--split", "train", "--batch", batch});
            return run({"/bin/sh", "-c", "ulimit -v 3000000; " + in_shell(all, "")[2]}).code;
          };
-         if (RK_SANITIZED) return;  // which reserves more addresses than any limit
+         if (RK_SANITIZED) return;  // sanitizers reserve more addresses than any limit
          EXPECT_EQ(limited("16"), 0);
          EXPECT_EQ(limited("65536"), 0) << "not more at a time than there are";
-         words.at(4) = "glyphs:classes=70,images=1000,size=16";  // drawn when they are asked for
+         words.at(4) = "glyphs:classes=70,images=1000,size=16";  // drawn on demand
          EXPECT_EQ(limited("65536"), 5);
        }},
       {{"--workers", "5"},
@@ -318,7 +319,7 @@ TEST_F(ProgramFlags, OfEvalOnAnIndex) {
   std::set<std::string> other = everywhere();
   const Finished help = run({RK_BIN "/eval", "--help"});
   const std::regex name(R"((--[a-z0-9-]+))");
-  // Measuring's have their cases above.
+  // The flags of measuring have their cases above.
   for (std::sregex_iterator at(help.out.begin(), help.out.end(), name), end; at != end; ++at) {
     other.insert((*at)[1]);
   }
@@ -359,7 +360,7 @@ TEST_F(ProgramFlags, OfProbeOnALoss) {
                     EXPECT_NE(other.result["check"]["worst"], same.result["check"]["worst"]);
                   }}});
   std::set<std::string> other = everywhere();
-  other.insert({"--verbose", "--seed"});  // nothing more to say; see --check
+  other.insert({"--verbose", "--seed"});  // without effect here; see --check
   check({RK_BIN "/probe", "--loss", "fastap", "--in", in("e.h5")}, {RK_BIN "/probe", "--help"},
         flags, other);
 }
@@ -383,7 +384,7 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
       {{"--image", in("q.png")}, holds_value("/width", 40)},
       {{"--resize", "24", "--crop", "16"}, holds_value("/resized_width", 30)},
       {{"--crop", "16"}, holds_value("/tensor_shape", {3, 16, 16})},
-      // The first hundred are red.
+      // maps() compares the first hundred values, which are red.
       {{"--mean", "0.985", "0", "0"}, maps([](float x) { return x - 0.5F / 0.229F; })},
       {{"--std", "0.458", "1", "1"}, maps([](float x) { return x / 2; })},
       {{"--out", in("other.h5")},
@@ -397,7 +398,7 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
          EXPECT_NE(without.end.out, "");
        }}};
   std::set<std::string> other = everywhere();
-  other.insert({"--device", "--threads", "--seed", "--verbose"});  // it draws and says nothing
+  other.insert({"--device", "--threads", "--seed", "--verbose"});  // without effect here
   other.insert({"--checkpoint", "--exif"});                        // in ProbeImage
   check(base, {RK_BIN "/probe", "--image", "x", "--help"}, flags, other);
 }
@@ -439,7 +440,7 @@ TEST_F(ProgramFlags, OfBench) {
                      {{"--dim", "16"}, holds_value("/dim", 16)},
                      {{"--per-class", "2"}, holds_value("/per_class", 2)}}),
         other);
-  // Of a GPU; loading has workers; a size on the way shows in times alone.
+  // --precision is for GPUs, loading has workers instead of threads, --resize changes only times.
   other.insert({"--precision", "--threads", "--resize"});
   check(
       bench("loader", {"--data", "glyphs:classes=4,images=4,size=40", "--image-size", "32",

@@ -1,5 +1,5 @@
 // What a run chooses and computes, seen from outside: on which classes its epochs are compared,
-// which of them best.h5 is, and by whose statistics a picture is embedded.
+// which epoch becomes best.h5, and with which statistics a picture is embedded.
 #include "retrieval/files/embeddings_file.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
@@ -24,7 +24,7 @@ class RunChoices : public TrainProgram {
     EXPECT_EQ(done.code, 0) << done.err;
     return json::parse(file_text(in("eval.json")));
   }
-  // The tensors of a checkpoint whose names end so, one behind the other.
+  // The values of all tensors whose names have this ending, concatenated.
   std::vector<float> weights(const std::string& checkpoint, const std::string& ending) const {
     const Hdf5Reader file(in(checkpoint));
     std::vector<float> all;
@@ -38,7 +38,7 @@ class RunChoices : public TrainProgram {
   }
 };
 
-// Of three splits the middle one, and of its epochs the first that is best.
+// With three splits the best epoch is chosen on val; among equal epochs it is the first.
 TEST_F(RunChoices, TheBestEpochIsThatOfTheValidationSplit) {
   folder_.classes("pics/train/c", 8, 8);
   folder_.classes("pics/val/v", 5, 7);
@@ -61,7 +61,7 @@ TEST_F(RunChoices, TheBestEpochIsThatOfTheValidationSplit) {
       << done.out;
   EXPECT_EQ(kept.run().best, lines[best]["map_at_r"].get<double>());
   EXPECT_EQ(json::parse(file_text(in("r.json")))["best"]["map_at_r"], lines[best]["map_at_r"]);
-  // Those values are those of the validation split, and of these parameters.
+  // eval must find the recorded values on val, with these parameters.
   EXPECT_EQ(eval("run/best.h5", "val")["metrics"]["map_at_r"], lines[best]["map_at_r"]);
   EXPECT_EQ(eval("run/last.h5", "val")["metrics"]["map_at_r"], lines[6]["map_at_r"]);
   EXPECT_NE(eval("run/last.h5", "test")["metrics"]["map_at_r"], lines[6]["map_at_r"]);
@@ -78,11 +78,11 @@ TEST_F(RunChoices, ASetOfItsOwnIsHeldOutInsteadOfTheDatas) {
   ASSERT_EQ(none.code, 0) << none.err;
   EXPECT_EQ(none.err.find("held out"), std::string::npos);
   EXPECT_FALSE(metrics("none").back().contains("map_at_r"));
-  EXPECT_EQ(Checkpoint(in("none/best.h5")).run().epoch, 2);  // the last is as good as any
+  EXPECT_EQ(Checkpoint(in("none/best.h5")).run().epoch, 2);  // nothing to compare: the last
 }
 
-// Frozen statistics are those of the weights to the last bit, and with other ones the same steps
-// lead elsewhere.
+// Frozen statistics must stay those of the weights to the last bit, and the same steps with batch
+// statistics must lead elsewhere.
 TEST_F(RunChoices, FrozenStatisticsStayAndBatchStatisticsMove) {
   ASSERT_EQ(run(on_pictures("first", {"--epochs", "1"}, 2)).code, 0);
   const auto go_on = [&](const std::string& out, const Words& more) {
@@ -104,7 +104,8 @@ TEST_F(RunChoices, FrozenStatisticsStayAndBatchStatisticsMove) {
   EXPECT_NE(weights("train/last.h5", ".weight"), weights("frozen/last.h5", ".weight"));
 }
 
-// Up to the stage that is named all parameters stay, decay or not; those behind it learn.
+// All parameters up to the named stage must stay, even with weight decay; those after it must
+// change.
 TEST_F(RunChoices, FrozenStagesKeepTheirWeights) {
   ASSERT_EQ(run(on_pictures("first", {"--epochs", "1"}, 2)).code, 0);
   const Finished done = run(on_pictures("next",
@@ -126,7 +127,7 @@ TEST_F(RunChoices, FrozenStagesKeepTheirWeights) {
   EXPECT_GT(moved, 40);
 }
 
-// By the stored statistics a picture's embedding is its own, whatever else is in its batch.
+// Evaluation uses the stored statistics, so a picture's embedding must not depend on its batch.
 TEST_F(RunChoices, APictureIsEmbeddedAloneAsAmongOthers) {
   ASSERT_EQ(run(on_pictures("run", {"--epochs", "1"}, 2)).code, 0);
   for (const char* batch : {"1", "64"}) {
@@ -138,18 +139,19 @@ TEST_F(RunChoices, APictureIsEmbeddedAloneAsAmongOthers) {
   ASSERT_EQ(alone.embeddings.size(), together.embeddings.size());
   double apart = 0;
   for (std::size_t i = 0; i < alone.embeddings.size(); ++i) {
-    // Sums in another order, of unit rows.
+    // Rounding: sums in another order; the rows have length 1.
     EXPECT_NEAR(alone.embeddings[i], together.embeddings[i], 1e-5) << i;
     apart = std::max<double>(apart, std::abs(alone.embeddings[i] - alone.embeddings[i % 16]));
   }
   EXPECT_GT(apart, 1e-3) << "equal pictures would show nothing";
-  // Nor in the evaluation of a run.
+  // Nor may it in the evaluation during a run.
   ASSERT_EQ(run(on_pictures("again", {"--epochs", "1", "--eval-batch", "3"}, 2)).code, 0);
   EXPECT_NEAR(metrics("again")[1]["map_at_r"].get<double>(),
               metrics("run")[1]["map_at_r"].get<double>(), 0.02);
 }
 
-// What learning rates, decay and starts change, to the parameters that they are said to change.
+// Learning rates, decay, seeds and the like must change the parameters that they are said to, and
+// no others.
 TEST_F(RunChoices, FlagsReachTheParameters) {
   const Words one = {"--epochs", "1"};
   const auto train = [&](const std::string& out, Words more) {
@@ -182,7 +184,7 @@ TEST_F(RunChoices, FlagsReachTheParameters) {
     EXPECT_EQ(differs(name, embedding), moves_embedding) << name;
     fs::remove_all(in(name));
   }
-  // Rates that change in the course of a run: one step at the first rate, then another.
+  // Learning rates that change during a run: one step at the first rate, one at the second.
   Words two = {"--epochs", "2"};
   const auto second = [&](const std::string& out, const Words& more) {
     Words words = two;

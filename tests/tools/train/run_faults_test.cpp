@@ -1,4 +1,4 @@
-// A run whose machine fails it: what it says, what it saves, and that it can be gone on with.
+// Runs on a failing machine: what they say, what they save, and that they can be resumed.
 #include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/tools/train/train_program.h"
@@ -32,11 +32,10 @@ std::vector<std::string> joined(std::vector<std::string> a, const std::vector<st
   return a;
 }
 
-// A second start looks at the folder only once the first one has left it.
+// Two runs in one folder: whichever comes second must be refused before it looks at the folder.
 TEST_F(RunFaults, ASecondStartNeverOverwritesTheFirst) {
   for (const bool resuming : {true, false}) {
-    // Between its look at the folder and its lock on it, had it looked first: evaluation opens
-    // pictures, and so does the check of them.
+    // At this message a run that looked at the folder before locking it would hold no lock yet.
     const std::string more = resuming ? "auto" : "never";
     ChildProcess second(on_pictures("run", {"--resume", more}, 10), folder_.path().string());
     while (second.running() && second.said_so_far().find("memory in MiB") == std::string::npos) {
@@ -52,14 +51,13 @@ TEST_F(RunFaults, ASecondStartNeverOverwritesTheFirst) {
   }
 }
 
-// A folder that is moved while its run goes on, with another run where it was: neither loses
-// anything.
+// If a run's folder is moved and another run begins in its place, neither may lose anything.
 TEST_F(RunFaults, ARunWritesToNoFolderThatTookThePlaceOfItsOwn) {
   constexpr int kBatches = 4;
   ASSERT_EQ(run(on_pictures("other", {"--seed", "77"})).code, 0);
   fs::create_directory(in("said"));
-  // Stands still when its second save is done, and when an epoch is saved and its record is not: at
-  // the sync of the folder behind that.
+  // Stops the run (SIGSTOP) at the sync of the folder after its second save, and after the save of
+  // an epoch, before the epoch's record is written.
   for (const bool often : {true, false}) {
     SCOPED_TRACE(often);
     const Words more = {"--save-every", often ? "0.000001" : "0"};
@@ -98,11 +96,11 @@ TEST_F(RunFaults, ARunWritesToNoFolderThatTookThePlaceOfItsOwn) {
   }
 }
 
-// Messages that nobody can read end nothing, and get into no file.
+// Messages that cannot be written must not end a run, and must not get into any file.
 TEST_F(RunFaults, MessagesThatCannotBeWrittenEndNothing) {
   ASSERT_EQ(run(on_pictures("plain")).code, 0);
-  // Closed, full, and nobody there: the result is what lies in the folder, so that standard output
-  // alone makes a difference to the exit code.
+  // Streams that are closed or full. The result is in the folder, so only a failing standard output
+  // changes the exit code.
   const std::tuple<const char*, const char*, int> ways[] = {{"closed", "2>&-", 0},
                                                             {"full", "2>/dev/full", 0},
                                                             {"both", ">&- 2>&- <&-", 3},
@@ -117,7 +115,7 @@ TEST_F(RunFaults, MessagesThatCannotBeWrittenEndNothing) {
       EXPECT_TRUE(holds(end.err, "standard output: cannot be written"));
     }
   }
-  // Whoever reads goes away in the middle, and then there is something to say.
+  // The reader goes away in the middle, and then the run has something to say.
   const Finished gone = run(
       {"/bin/sh", "-c",
        in_shell(with_faults(on_pictures("gone", {"--max-bad", "1"}), "open,9,1,2,/pics/train/c3/"),
@@ -143,17 +141,17 @@ TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
   }
 }
 
-// Looking through pictures ends with its results, read by somebody or not. (Without a buffer, so
-// that every line fails.)
+// `probe --data` must write its results even if nobody can read its messages. (Unbuffered, so that
+// every line fails.)
 TEST_F(RunFaults, WhatNobodyReadsLosesNoResult) {
-  on_pictures("none");  // makes them
+  on_pictures("none");  // makes the pictures
   const Words probe = {"/usr/bin/env",         "stdbuf", "-o0",       RK_BIN "/probe", "--data",
                        "folder:" + in("pics"), "--json", in("p.json")};
   EXPECT_EQ(run(in_shell(probe, ">/dev/full")).code, 3);
   EXPECT_TRUE(fs::exists(in("p.json")));
 }
 
-// All that can be refused is, before the first result takes the place of an earlier one.
+// An evaluation must be refused before its first result replaces an earlier one.
 TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
   ASSERT_EQ(run(on_pictures("run")).code, 0);
   const auto eval = [&](const std::string& checkpoint, const Words& more) {
@@ -164,7 +162,7 @@ TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
   ASSERT_EQ(eval(in("run/last.h5"), {}).code, 0);
   const std::string before = file_text(in("e.h5"));
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
-  EmbeddingSet other;  // of another network, by its numbers
+  EmbeddingSet other;  // of another network: another dimension
   other.dim = 3;
   other.embeddings = {1, 0, 0, 0, 1, 0};
   other.labels = {0, 1};
@@ -179,21 +177,21 @@ TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
   }
 }
 
-// What ends a run in the middle of an epoch, and what it says.
+// An error that ends a run in the middle of an epoch must be reported, and the run saved first.
 TEST_F(RunFaults, AnErrorInTheMiddleOfAnEpochSavesFirst) {
   constexpr int kBatches = 8;
   ASSERT_EQ(run(on_pictures("straight", {}, kBatches)).code, 0);
   struct Case {
     std::string faults, words;
   };
-  // Four tries of one picture, and of all that are asked for meanwhile.
+  // Count 0 in at_batch(): all four tries of a picture fail, and all other pictures meanwhile.
   const std::vector<Case> cases = {
       {at_batch(5, true, std::to_string(ENOENT), 0), "No such file or directory"},
       {at_batch(5, true, std::to_string(EIO), 0), "cannot be opened (Input/output error); check"},
       {at_batch(5, true, std::to_string(EMFILE), 0),
        "cannot be opened (Too many open files); raise the limit of open files (ulimit -n)"},
       {at_batch(5, true, std::to_string(ESTALE), 0), "cannot be opened (Stale file handle)"},
-      // Held out: the second look at them.
+      // Held-out pictures, when they are opened for the second time.
       {"open,66,0," + std::to_string(EIO) + ",/pics/test/", "Input/output error"}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string out = fmt::format("run{}", i);
@@ -211,7 +209,7 @@ TEST_F(RunFaults, AnErrorInTheMiddleOfAnEpochSavesFirst) {
   }
 }
 
-// The system failed for a moment, or for good: no picture is to blame.
+// Failures of the system, brief or lasting, must not be blamed on pictures.
 TEST_F(RunFaults, TheSystemsFailuresAreNoBadPictures) {
   ASSERT_EQ(run(on_pictures("straight")).code, 0);
   const std::string passing = at_batch(1, true, std::to_string(EIO), 2);
@@ -219,7 +217,7 @@ TEST_F(RunFaults, TheSystemsFailuresAreNoBadPictures) {
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(same_file("straight/last.h5", "passing/last.h5"));
   EXPECT_FALSE(fs::exists(in("passing/bad_files.txt")));
-  // Neither counted against --max-bad, nor advised to be left out.
+  // Such failures must not count against --max-bad, and --max-bad must not be advised.
   const Finished failed = run(with_faults(on_pictures("lasting", {"--max-bad", "-1"}),
                                           at_batch(1, true, std::to_string(EACCES), 0)));
   EXPECT_EQ(failed.code, 3);
@@ -235,7 +233,7 @@ TEST_F(RunFaults, WhatWasSavedInTheMiddleOfAnEpochIsGoneOnFrom) {
   constexpr int kBatches = 4;
   const Words often = {"--save-every", "0.000001"};
   ASSERT_EQ(run(on_pictures("straight", often, kBatches)).code, 0);
-  // Killed once the third state is on the disk: after batch 3 of the first epoch.
+  // Killed once the third save is on the disk: after batch 3 of the first epoch.
   const Finished killed = run(with_faults(on_pictures("killed", often, kBatches),
                                           fmt::format("rename,3,1,s{},/last.h5", SIGKILL)));
   ASSERT_EQ(killed.code, 128 + SIGKILL) << killed.err;
@@ -248,7 +246,7 @@ TEST_F(RunFaults, WhatWasSavedInTheMiddleOfAnEpochIsGoneOnFrom) {
   EXPECT_TRUE(same_file("straight/last.h5", "killed/last.h5"));
   EXPECT_TRUE(same_file("straight/best.h5", "killed/best.h5"));
 
-  // Not so often, it is saved after the epoch alone.
+  // With --save-every 0 the run is saved only after an epoch.
   const Finished once =
       run(with_faults(on_pictures("once", {"--save-every", "0"}, kBatches), "", in("trace")));
   ASSERT_EQ(once.code, 0) << once.err;
@@ -261,7 +259,7 @@ TEST_F(RunFaults, WhatWasSavedInTheMiddleOfAnEpochIsGoneOnFrom) {
   EXPECT_EQ(saves, 2U) << trace;
 }
 
-// A save that fails between two epochs' is tried again later; nothing is lost by going on.
+// A save within an epoch may fail: it is tried again later, and the run loses nothing.
 TEST_F(RunFaults, ASaveInBetweenMayFail) {
   const Words often = {"--save-every", "0.000001"};
   ASSERT_EQ(run(on_pictures("straight", often)).code, 0);
@@ -272,13 +270,15 @@ TEST_F(RunFaults, ASaveInBetweenMayFail) {
   EXPECT_TRUE(same_file("straight/last.h5", "run/last.h5"));
 }
 
-// What is known of a damaged last.h5 outlives a save that fails: previous.h5 stays the valid one.
+// The run must remember that last.h5 is damaged even after a failed save, so that previous.h5 stays
+// the valid one.
 TEST_F(RunFaults, ADamagedStateIsNotRotatedAfterASaveThatFailed) {
   ASSERT_EQ(run(on_pictures("run", {"--epochs", "2"})).code, 0);
   const std::string valid = file_text(in("run/previous.h5"));
   damage("run/last.h5");
   const std::string damaged = file_text(in("run/last.h5"));
-  // The first save fails before it replaces anything, the second one after it has rotated.
+  // The first save fails before it replaces anything; the run is killed in the second one, after
+  // rotation.
   const Finished killed = run(with_faults(
       resuming("run", {"--epochs", "4", "--save-every", "0.000001"}),
       fmt::format("fsync,0,1,{},.last.h5.tmp;rename,0,1,s{},/last.h5", ENOSPC, SIGKILL)));
@@ -288,7 +288,8 @@ TEST_F(RunFaults, ADamagedStateIsNotRotatedAfterASaveThatFailed) {
   EXPECT_EQ(file_text(in("run/previous.h5")), valid);
 }
 
-// The save of an epoch is tried once more before an error ends the run, which says what is lost.
+// The save of an epoch must be tried once more before its error ends the run, and the message must
+// say what is lost.
 TEST_F(RunFaults, AnEpochsSaveThatFailsIsTriedAgain) {
   ASSERT_EQ(run(on_pictures("straight", {"--epochs", "3"})).code, 0);
   const Finished once = run(with_faults(on_pictures("once", {"--epochs", "3"}),
@@ -309,10 +310,10 @@ TEST_F(RunFaults, AnEpochsSaveThatFailsIsTriedAgain) {
   EXPECT_TRUE(same_file("straight/last.h5", "twice/last.h5"));
 }
 
-// What cannot be read is part of the run: gone on with, it is the run that was never stopped.
+// Unreadable pictures are part of a run's state: resumed, it must equal a run that never stopped.
 TEST_F(RunFaults, PicturesThatCannotBeReadStayKnown) {
   const Words with_bad = {"--max-bad", "5", "--epochs", "3"};
-  on_pictures("", {});  // makes them
+  on_pictures("", {});  // makes the pictures
   for (const char* name : {"pics/train/c0/0.png", "pics/train/c3/1.png"}) {
     std::ofstream(in(name), std::ios::binary) << "no picture";
   }
@@ -326,13 +327,13 @@ TEST_F(RunFaults, PicturesThatCannotBeReadStayKnown) {
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_EQ(file_text(in("run/bad_files.txt")), list);
   EXPECT_EQ(Checkpoint(in("run/last.h5")).run().bad_images.size(), 2U);
-  // As many as are allowed and one more, though each part of the run met fewer.
+  // Two bad pictures with one allowed, even if each part of the run met fewer.
   const Finished refused = resume("run", {"--epochs", "4", "--max-bad", "1"});
   EXPECT_EQ(refused.code, 3) << refused.err;
   EXPECT_TRUE(holds(refused.err, "2 of 64 images cannot be read, more than the 1 allowed"));
 }
 
-// Schedules go by epochs, however many batches these have.
+// Schedules must go by epochs, even if epochs change their number of batches.
 TEST_F(RunFaults, AScheduleStaysWithItsEpochs) {
   const Words dropping = {"--schedule", "milestones", "--drop-at", "3",    "--drop-factor",
                           "1e-9",       "--bn",       "frozen",    "--lr", "0.05"};
@@ -350,7 +351,7 @@ TEST_F(RunFaults, AScheduleStaysWithItsEpochs) {
   }
 }
 
-// The calls that reach the disk are really made, in the order that makes them safe.
+// The calls that make files safe on the disk must really be made, in the safe order.
 TEST_F(RunFaults, EveryFileIsSyncedAndThenItsFolder) {
   const Finished done = run(with_faults(on_pictures("run", {"--epochs", "1"}, 1), "", in("trace")));
   ASSERT_EQ(done.code, 0) << done.err;
@@ -389,7 +390,7 @@ TEST_F(RunFaults, ThreadsThatCannotBeHadAreSaid) {
   EXPECT_FALSE(fs::exists(in("run")));
 }
 
-// A save takes memory beside the run's own. What is missing then is missing at the start.
+// A save takes memory besides the run's own; without it the run must be refused at the start.
 TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
   if (RK_SANITIZED) GTEST_SKIP() << kNoLimit;
   const auto limited = [&](const std::string& out, int mebibytes) {
@@ -397,7 +398,7 @@ TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
     std::string line = fmt::format("ulimit -v {}; ", mebibytes * 1024);
     return run({"/bin/sh", "-c", line + in_shell(words, "")[2]});
   };
-  // The least address space, in which the run begins to train.
+  // Searches for the least address space in which the run trains and saves.
   bool refused = false, saved = false;
   for (int mebibytes = 300; mebibytes < 1800 && !saved; mebibytes += 96) {
     const std::string out = std::to_string(mebibytes);
@@ -437,7 +438,7 @@ TEST_F(RunFaults, WantOfMemoryIsNoDamage) {
         run({"/bin/sh", "-c",
              fmt::format("ulimit -v {}; ", mebibytes * 1024) + in_shell(words, "")[2]});
     opened = end.code == 0;
-    if (end.code == 127 || opened) continue;  // not even the program's libraries
+    if (end.code == 127 || opened) continue;  // 127: not even the libraries could be loaded
     short_of_memory = short_of_memory || end.code == 5;
     EXPECT_EQ(end.err.find("damaged"), std::string::npos) << end.err;
     EXPECT_EQ(end.err.find("internal"), std::string::npos) << end.err;
@@ -462,7 +463,7 @@ TEST_F(RunFaults, AnotherSetHeldOutIsRefused) {
   EXPECT_EQ(resume("run", {"--epochs", "2"}).code, 0);
 }
 
-// The rest of an epoch is that of the batches it began with.
+// A run that is resumed within an epoch must keep the settings of the batches it began with.
 TEST_F(RunFaults, AnEpochUnderWayKeepsItsBatches) {
   const Finished stopped = run(with_faults(on_pictures("run", {}, 8), at_batch(5, true, "s15")));
   ASSERT_EQ(stopped.code, 143) << stopped.err;
@@ -480,7 +481,7 @@ TEST_F(RunFaults, AnEpochUnderWayKeepsItsBatches) {
     EXPECT_EQ(file_text(in("run/last.h5")), kept);
   }
   ASSERT_EQ(resume("run").code, 0);
-  // Nor has it values that its optimizer did not keep.
+  // Nor can it resume with momentum that its optimizer did not keep.
   const Finished momentum = resume("run", {"--epochs", "3", "--momentum", "0.9"});
   EXPECT_EQ(momentum.code, 3);
   EXPECT_TRUE(holds(momentum.err, "was trained by --momentum 0, so it holds none to go on with"));
@@ -489,7 +490,7 @@ TEST_F(RunFaults, AnEpochUnderWayKeepsItsBatches) {
   EXPECT_EQ(metrics("run").back()["step"], 18);
 }
 
-// Sealed anew after a change, as anybody can.
+// Checkpoints whose values are changed and that are sealed again, as anybody can.
 class CheckpointValues : public RunFaults {
  protected:
   std::string with(const std::function<void(ModelDescription&, RunState&)>& change) const {
@@ -546,7 +547,7 @@ TEST_F(CheckpointValues, AreCheckedWhereTheyEnter) {
     EXPECT_TRUE(holds(end.err, "error: " + in("changed.h5") + ": "));
     EXPECT_TRUE(holds(end.err, what));
   }
-  // What a run that goes on would read.
+  // Values that only a resumed run reads.
   const std::pair<const char*, Change> gone_on_with[] = {
       {"is no JSON", [](ModelDescription&, RunState& r) { r.history = {"no JSON"}; }},
       {"cannot be counted", [](ModelDescription&, RunState& r) { r.step = std::int64_t{1} << 60; }},
@@ -598,8 +599,7 @@ TEST_F(RunFaults, NumbersBeyondAllCountingAreWrongUsage) {
   EXPECT_FALSE(fs::exists(in("run")));
 }
 
-// Whatever lies in a folder that somebody was given, a run writes nowhere else, and over nothing
-// that is not its own.
+// Whatever lies in its folder, a run must write nowhere else, and over nothing but its own files.
 TEST_F(RunFaults, ARunWritesItsOwnFilesAlone) {
   const std::string notes = "what somebody wrote\n";
   for (const char* name : kRunTexts) {
@@ -626,7 +626,7 @@ TEST_F(RunFaults, ARunWritesItsOwnFilesAlone) {
   EXPECT_EQ(led.code, 3) << led.err;
   EXPECT_TRUE(holds(led.err, "best.h5: is a link"));
   EXPECT_EQ(file_text(in("notes")), notes);
-  // A disk of its own for checkpoints.
+  // But best.h5 may be a link to a checkpoint on another disk.
   fs::remove(in("run/best.h5"));
   fs::create_symlink("../kept.h5", in("run/best.h5"));
   EXPECT_EQ(resume("run").code, 0);
@@ -642,7 +642,8 @@ TEST_F(RunFaults, ARunWritesItsOwnFilesAlone) {
   }
 }
 
-// Nothing that was trained is lost with it, and the end is that of a run that saved it at once.
+// If best.h5 cannot be saved, no training may be lost, and the resumed run must end as one that
+// saved it at once.
 TEST_F(RunFaults, AnEpochWhoseBestCannotBeSavedIsEvaluatedAgain) {
   ASSERT_EQ(run(on_pictures("straight")).code, 0);
   const Finished failed =
@@ -685,7 +686,7 @@ TEST_F(RunFaults, SettingsAreUtf8) {
   EXPECT_TRUE(holds(end.err, "is no UTF-8"));
 }
 
-// Differences in double of a loss of many rows take long.
+// Differences of a loss of many rows take long, so a signal must stop them.
 TEST_F(RunFaults, ProbeStopsWhenAsked) {
   EmbeddingSet set;
   set.dim = 64;
@@ -701,7 +702,8 @@ TEST_F(RunFaults, ProbeStopsWhenAsked) {
   while (child.running() && child.said_so_far().find("gradient norm") == std::string::npos) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  // The file is read once more, which stops too; the differences behind it take 10 s and more.
+  // The program reads the file once more, where a signal stops it, too; then the differences take
+  // 10 s and more.
   std::this_thread::sleep_for(std::chrono::seconds(1));
   child.send(SIGTERM);
   const Finished end = child.wait();

@@ -1,4 +1,4 @@
-// What a run records of its epochs, and what follows from it: which is the best, and when it stops.
+// What a run records of its epochs, and what follows from that: the best epoch, and when to stop.
 #include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
 
@@ -22,7 +22,7 @@ class RunRecord : public TrainProgram {
                                               "waited_for_images", "timed_batches"};
     return all;
   }
-  // The lines without what differs from run to run.
+  // The lines of metrics.jsonl without times, which differ from run to run.
   std::vector<json> timeless(const std::string& out) const {
     std::vector<json> lines = metrics(out);
     for (json& line : lines) {
@@ -52,14 +52,14 @@ class RunRecord : public TrainProgram {
     }
     return rows;
   }
-  // Weights that stay as they are: every epoch has the metrics of the first.
+  // A run whose weights do not change, so that every epoch has the metrics of the first.
   Words standing(const std::string& out, Words more) const {
     more.insert(more.begin(), {"--bn", "frozen", "--lr", "1e-30"});
     return on_pictures(out, more, 1);
   }
 };
 
-// The sample holds all six classes here, so that `eval` computes the same.
+// --eval-train 5000 takes all six classes, so `eval` must compute the same metrics.
 TEST_F(RunRecord, TrainingClassesAreEvaluatedBesideTheHeldOutOnes) {
   folder_.classes("pics/train/c", 6, 7);
   folder_.classes("pics/test/t", 8, 8);
@@ -95,27 +95,28 @@ TEST_F(RunRecord, TrainingClassesAreEvaluatedBesideTheHeldOutOnes) {
     }
   }
 
-  // Classes whole, until there are as many images as asked for; none of them where none are.
+  // Whole classes are taken until there are at least as many images as asked for; 0 takes none.
   ASSERT_EQ(run(on_pictures("some", {"--epochs", "1", "--eval-train", "20"}, 1)).code, 0);
   EXPECT_EQ(metrics("some")[1]["train"]["num_queries"], 21);
   EXPECT_EQ(metrics("some")[0]["train"]["num_queries_valid"], 21);
   ASSERT_EQ(run(on_pictures("none", {"--epochs", "1", "--eval-train", "0"}, 1)).code, 0);
   EXPECT_FALSE(metrics("none")[1].contains("train"));
-  // It is looked at, not learnt from.
+  // Evaluating training classes must not change the training.
   const auto weights_of = [&](const std::string& out) {
     return Checkpoint(in(out + "/last.h5")).network();
   };
   EXPECT_EQ(weights_of("some"), weights_of("none"));
 }
 
-// Stopped in the middle of an epoch, and between two: files, lines and table are those of a run
-// that was not.
+// A run that is stopped in the middle of an epoch and between two must leave the files, lines and
+// table of an undisturbed run.
 TEST_F(RunRecord, OfAResumedRunEqualsThatOfOneThatWasNotStopped) {
   constexpr int kBatches = 6;
   const Words flags = {"--eval-train", "40", "--log", "csv", "--monitor", "jsd", "--patience", "9"};
   const Words words = on_pictures("straight", flags, kBatches);
   ASSERT_EQ(run(words).code, 0);
-  // Pictures of training are opened once when the run begins, 40 to evaluate them, 16 a batch.
+  // Training pictures are opened once when the run begins (64), for its evaluation (40), and by
+  // each batch (16).
   const Finished stopped =
       run(with_faults(on_pictures("stopped", flags, kBatches),
                       fmt::format("open,{},1,s15,/pics/train/", 64 + 40 + 16 * 4)));
@@ -145,7 +146,7 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
     EXPECT_EQ(kept.best, lines[best][monitor].get<double>()) << monitor;
     EXPECT_EQ(Checkpoint(in(out + "/last.h5")).run().since_best, 4 - kept.epoch) << monitor;
     EXPECT_EQ(json::parse(file_text(in("r.json")))["best"], json({{monitor, kept.best}}));
-    // The last lines name it beside the two that everybody looks at.
+    // The last lines must show the monitored metric besides the two that are always shown.
     const double start = lines[0][monitor].get<double>();
     const bool better = kept.best > start;
     const auto both = [&](const char* name, const char* format) {
@@ -165,7 +166,7 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
   EXPECT_TRUE(holds(unknown.err, "--monitor: recal_at_1 is none of its values")) << unknown.err;
   EXPECT_TRUE(holds(unknown.err, "recall_at_1")) << unknown.err;
 
-  // Gone on with by another metric: its best so far is that of the lines.
+  // Resumed with another metric, the best so far must be taken from the recorded lines.
   const Finished other = resume("jsd", {"--epochs", "5", "--monitor", "map_at_r"});
   ASSERT_EQ(other.code, 0) << other.err;
   EXPECT_TRUE(holds(other.err, "monitor: \"jsd\" in the checkpoint, \"map_at_r\" from now on"));
@@ -180,7 +181,7 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
   EXPECT_EQ(Checkpoint(in("jsd/last.h5")).run().best, best);
 }
 
-// Whoever deletes it, or puts another there, is told, and nothing is said of what is not there.
+// A best.h5 that was deleted or replaced must be reported, and the end must not name it.
 TEST_F(RunRecord, ABestThatIsLostIsSaid) {
   ASSERT_EQ(run(on_pictures("other", {"--epochs", "1", "--seed", "77"}, 1)).code, 0);
   ASSERT_EQ(run(on_pictures("begun", {"--epochs", "1", "--lr", "0.05"}, 1)).code, 0);
@@ -206,7 +207,7 @@ TEST_F(RunRecord, ABestThatIsLostIsSaid) {
         << done.err;
     EXPECT_FALSE(holds(done.out, "best.h5")) << done.out;
   }
-  // And where it is there, of which epoch it is, though two were as good.
+  // If it is intact, the end must say its epoch, the first of two equally good ones.
   const Finished whole = resume("begun", as_it_is);
   EXPECT_EQ(whole.code, 0) << whole.err;
   EXPECT_FALSE(holds(whole.err, "written again")) << whole.err;
@@ -217,12 +218,12 @@ TEST_F(RunRecord, ABestThatIsLostIsSaid) {
 TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
   const Finished done = run(standing("run", {"--epochs", "9", "--patience", "2"}));
   ASSERT_EQ(done.code, 0) << done.err;
-  // The first epoch is the best, two are as good: not better.
+  // The first epoch is the best; the two after it are only as good.
   EXPECT_EQ(metrics("run").size(), 4U);
   EXPECT_TRUE(holds(done.out,
                     "stopped after epoch 3: map_at_r has not risen for 2 epochs, as --patience 2"));
   EXPECT_EQ(Checkpoint(in("run/best.h5")).run().epoch, 1);
-  // There is nothing left to do, unless more patience is given.
+  // A stopped run has nothing left to do, unless more patience is given.
   const std::string last = file_text(in("run/last.h5"));
   const Finished again = resume("run");
   EXPECT_EQ(again.code, 0) << again.err;
@@ -231,13 +232,13 @@ TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
   ASSERT_EQ(resume("run", {"--patience", "3"}).code, 0);
   EXPECT_EQ(metrics("run").size(), 5U);
 
-  // Patience is counted over interruptions.
+  // Patience must count epochs from before an interruption, too.
   ASSERT_EQ(run(standing("parts", {"--epochs", "2", "--patience", "3"})).code, 0);
   ASSERT_EQ(resume("parts", {"--epochs", "9"}).code, 0);
   EXPECT_EQ(metrics("parts").size(), 5U);
   EXPECT_TRUE(same_file("run/last.h5", "parts/last.h5"));
 
-  // Without an end set to it all epochs are done.
+  // Without --patience all epochs must be done.
   ASSERT_EQ(run(standing("all", {"--epochs", "5"})).code, 0);
   EXPECT_EQ(metrics("all").size(), 6U);
   const Finished none =
@@ -246,7 +247,7 @@ TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
   EXPECT_TRUE(holds(none.err, "--patience: has no effect without held-out classes"));
 }
 
-// Epochs that nothing was held out for were compared on nothing.
+// Epochs without held-out classes have no metric, so the first epoch with one must be the best.
 TEST_F(RunRecord, TheFirstEpochWithAValueIsTheBestSoFar) {
   ASSERT_EQ(run(on_pictures("run", {"--epochs", "3", "--test-data", "none"}, 1)).code, 0);
   EXPECT_EQ(Checkpoint(in("run/best.h5")).run().epoch, 3);
@@ -263,7 +264,7 @@ TEST_F(RunRecord, TheFirstEpochWithAValueIsTheBestSoFar) {
   EXPECT_EQ(best.best, std::max(fourth, fifth));
 }
 
-// Held-out classes of a picture each have nothing to find.
+// Held-out classes of one picture each have nothing to find: their metrics are undefined, not 0.
 TEST_F(RunRecord, WhatIsUndefinedIsNoZeroAndNeedsNoPatience) {
   folder_.classes("lone/train/c", 8, 4);
   folder_.classes("lone/test/t", 4, 1);
@@ -281,7 +282,7 @@ TEST_F(RunRecord, WhatIsUndefinedIsNoZeroAndNeedsNoPatience) {
   EXPECT_TRUE(json::parse(file_text(in("run.json")))["best"]["map_at_r"].is_null());
 }
 
-// A table that nobody writes on with says what is no longer so.
+// A table that is no longer written would be out of date, so it must be removed.
 TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
   ASSERT_EQ(run(on_pictures("run", {"--log", "csv"}, 1)).code, 0);
   ASSERT_TRUE(std::filesystem::exists(in("run/metrics.csv")));

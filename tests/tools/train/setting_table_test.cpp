@@ -111,7 +111,7 @@ TEST(SettingTable, RecipesThatCannotBeRead) {
                     "x.toml: line 1: a text has no second quotation mark; see"));
 }
 
-// The library goes through the parts of a name by recursion, until the stack is at its end.
+// The TOML library recurses over the parts of a name, so too many would exhaust the stack.
 TEST(SettingTable, NamesOfManyPartsAreRefused) {
   const TemporaryFolder folder;
   const auto read = [&](const std::string& text) {

@@ -1,5 +1,5 @@
-// A training run of a fraction of a second: drawn characters, half of the classes held out, at 16
-// pixels through a network whose checkpoints take a megabyte.
+// A training run that takes a fraction of a second: drawn characters of 16 pixels, half of the
+// classes held out, and a network whose checkpoints take a megabyte.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace rk {
 inline const std::vector<std::string> kTinyNetwork = {"--arch",       "resnet20", "--dim",    "16",
                                                       "--image-size", "16",       "--resize", "16"};
 
-// The program's words but for what a test chooses: steps, optimizer, threads, --out. Training
-// classes are not evaluated: tests count which files are opened when.
+// The command line without what each test chooses: steps, optimizer, threads, --out. Training
+// classes are not evaluated, because tests count when files are opened.
 inline std::vector<std::string> tiny_run() {
   std::vector<std::string> words = {
       RK_BIN "/train",
@@ -26,7 +26,7 @@ inline std::vector<std::string> tiny_run() {
   return words;
 }
 
-// `words`, then `more`, of which a flag replaces the one of that name and its value above.
+// `words`, then `more`; a flag of `more` replaces the same flag and its value in `words`.
 inline std::vector<std::string> with_flags(std::vector<std::string> words,
                                            const std::vector<std::string>& more) {
   for (const std::string& word : more) {

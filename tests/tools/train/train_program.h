@@ -1,5 +1,5 @@
-// `train` run as its users run it, in a folder of its own: its words, what stops it, what it
-// leaves.
+// Base of tests that run `train` as its users do, in a temporary folder: command lines, faults, and
+// the files that a run leaves.
 #pragma once
 
 #include "tests/data/temporary_folder.h"
@@ -21,8 +21,8 @@ class TrainProgram : public testing::Test {
  protected:
   using Words = std::vector<std::string>;
 
-  // Glyphs of 32 pixels, 2 epochs of `batches` steps. Plain SGD keeps no values of its own, which
-  // is a third of Adam's bytes to save; who is after an optimizer's state says so.
+  // Glyphs of 32 pixels, 2 epochs of `batches` steps. Plain SGD has no optimizer state, so saves
+  // take a third of Adam's bytes; tests of optimizer state choose another optimizer.
   Words command(const std::string& out, const Words& more = {}, int batches = 3) const {
     Words words = tiny_run();
     for (const std::string& word :
@@ -35,7 +35,7 @@ class TrainProgram : public testing::Test {
     }
     return with_flags(words, more);
   }
-  // The same on 64 pictures that are read from files, one by one, at every step.
+  // The same on 64 pictures that are read from files again for every batch.
   Words on_pictures(const std::string& out, const Words& more = {}, int batches = 3) const {
     if (!std::filesystem::exists(in("pics"))) {
       folder_.classes("pics/train/c", 8, 8);
@@ -45,8 +45,9 @@ class TrainProgram : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return command(out, words, batches);
   }
-  // What on_pictures() does not open anew is not counted: 64 pictures are looked at when a run
-  // begins, 16 for every batch, which happens at most three batches before its step.
+  // A fault for with_faults() when pictures are opened for batch `batch` of on_pictures(). A
+  // `fresh` run first opens all 64 once; then each batch opens 16, at most three batches before its
+  // step.
   static std::string at_batch(int batch, bool fresh, const std::string& what, int count = 1) {
     return fmt::format("open,{},{},{},/pics/train/", (fresh ? 64 : 0) + 16 * batch, count, what);
   }
@@ -57,7 +58,7 @@ class TrainProgram : public testing::Test {
     if (!trace.empty()) words.insert(words.begin() + 1, fmt::format("RK_TRACE={}", trace));
     return words;
   }
-  // With standard streams as a shell's words say: "2>/dev/full".
+  // With standard streams redirected by a shell, for example by "2>/dev/full".
   static Words in_shell(const Words& words, const std::string& redirections) {
     std::string line = "exec";
     for (const std::string& word : words) line += " '" + word + "'";

@@ -1,5 +1,4 @@
-// The real programs on tiny drawn characters: what a user sees, and what is left after any
-// interruption.
+// The real programs on tiny drawn characters: what a user sees, and what any interruption leaves.
 #include "tests/tools/train/train_program.h"
 #include "engine/base/random.h"
 #include "weights/checkpoint.h"
@@ -31,7 +30,7 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   EXPECT_TRUE(holds(done.out, "epoch 0/2"));
   EXPECT_TRUE(holds(done.out, "epoch 2/2  loss "));
   EXPECT_TRUE(holds(done.out, " at the start, "));
-  EXPECT_TRUE(holds(done.err, "(parameters 1.0"));  // 272,864 of 4 bytes
+  EXPECT_TRUE(holds(done.err, "(parameters 1.0"));  // MiB: 272,864 of 4 bytes
   for (const char* file : {"best.h5", "last.h5", "previous.h5", "metrics.jsonl", "settings.toml"}) {
     EXPECT_TRUE(fs::exists(in("run/") + file)) << file;
   }
@@ -48,14 +47,14 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   EXPECT_EQ(result["settings"]["loss"], "smooth_ap:tau=0.01,compat=paper");
   EXPECT_TRUE(holds(file_text(in("run/settings.toml")), "per-class = 4\n"));
 
-  // The settings are a recipe: the same run again.
+  // The recorded settings, used as a recipe, must give the same run.
   const Finished again =
       run({kTrain, "--recipe", in("run/settings.toml"), "--out", in("again"), "--quiet"});
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(again.out + again.err, "");
   EXPECT_TRUE(same_file("run/last.h5", "again/last.h5"));
 
-  // What `eval` says of the checkpoint is what the run said.
+  // `eval` must find the metrics that the run reported.
   const Finished eval = run({kEval, "--checkpoint", in("run/last.h5"), "--data",
                              result["settings"]["data"], "--split", "test", "--threads", "2",
                              "--json", in("eval.json"), "--save-embeddings", in("e.h5")});
@@ -68,12 +67,12 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   ASSERT_EQ(saved.code, 0) << saved.err;
   EXPECT_EQ(json::parse(file_text(in("saved.json")))["metrics"]["map_at_r"], lines[2]["map_at_r"]);
 
-  // Nothing is left to do, and nothing is overwritten unasked.
+  // A finished run has nothing left to do, and must not be overwritten unasked.
   EXPECT_TRUE(holds(resume("run").out, "all 2 epochs are done"));
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));
-  // A value that no folder would take comes first.
+  // A wrong value must be reported before the state of the folder.
   const Finished mistyped = run(command("run", {"--loss", "smooth_app"}));
   EXPECT_EQ(mistyped.code, 2);
   EXPECT_TRUE(holds(mistyped.err, "smooth_app")) << mistyped.err;
@@ -97,7 +96,7 @@ TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
   EXPECT_TRUE(holds(first["environment"], "2 threads"));
   EXPECT_TRUE(std::regex_match(first["date"].get<std::string>(),
                                std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
-  // The command does the same run again.
+  // The recorded command must be enough to repeat the run.
   EXPECT_TRUE(holds(first["command"], kTrain + " --data glyphs:"));
   EXPECT_TRUE(holds(first["command"], " --seed 7"));
   const Finished git = run({"/usr/bin/env", "git", "-C", RK_TEST_GOLDEN, "rev-parse", "HEAD"});
@@ -114,7 +113,7 @@ TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
   ASSERT_EQ(resume("run").code, 0);  // there was nothing left to do
   EXPECT_EQ(starts().size(), 2U);
 
-  // A history that was lost stops nobody.
+  // A lost history must not stop the run.
   folder_.write("run/run.json", "[1,");
   const Finished without = resume("run", {"--epochs", "3"});
   EXPECT_EQ(without.code, 0);
@@ -128,7 +127,7 @@ TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
 }
 
 TEST_F(TrainProgram, AnEpochLaterIsTheSameAsAllAtOnce) {
-  // With nothing held out the last epoch is the best: one that both runs end with.
+  // Without held-out classes the last epoch is the best, so both runs must have the same best.h5.
   const Words alone = {"--test-data", "none", "--optimizer", "adam"};
   ASSERT_EQ(run(command("straight", alone)).code, 0);
   ASSERT_EQ(run(command("parts", with_flags(alone, {"--epochs", "1"}))).code, 0);
@@ -139,9 +138,10 @@ TEST_F(TrainProgram, AnEpochLaterIsTheSameAsAllAtOnce) {
   EXPECT_TRUE(same_file("straight/best.h5", "parts/best.h5"));
 }
 
-// Stopped by each signal in the middle of an epoch, gone on with, and equal to the last bit.
+// A run that each signal stops in the middle of an epoch and that is resumed must equal an
+// undisturbed one to the last bit.
 TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
-  ::signal(SIGHUP, SIG_DFL);  // under nohup it is ignored, by the programs too
+  ::signal(SIGHUP, SIG_DFL);  // nohup makes the test and its children ignore SIGHUP
   constexpr int kBatches = 10;
   const Words momentum = {"--momentum", "0.9"};
   ASSERT_EQ(run(on_pictures("straight", momentum, kBatches)).code, 0);
@@ -150,7 +150,7 @@ TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
   std::int64_t steps = 0;
   for (const auto& [signal, code] : signals) {
     const bool fresh = steps == 0;
-    // At most five of the 20 steps are done when it comes.
+    // At most five of the 20 steps are done when the signal comes.
     const Finished stopped =
         run(with_faults(fresh ? on_pictures("stopped", momentum, kBatches) : resuming("stopped"),
                         at_batch(4, fresh, fmt::format("s{}", signal))));
@@ -170,8 +170,8 @@ TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]["map_at_r"], b[i]["map_at_r"]);
 }
 
-// Proxies and chunks; memory, chunks, category batches and Adam: stopped in the middle of an epoch,
-// they go on to the same files.
+// Runs with proxies and chunks, or with memory, chunks, category batches and Adam, that are stopped
+// in the middle of an epoch and resumed must end in the same files.
 TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
   constexpr int kBatches = 8;
   folder_.classes("pics/train/one/c", 4, 8);
@@ -206,16 +206,17 @@ TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
     ASSERT_EQ(done.code, 0) << done.err;
     EXPECT_TRUE(same_file(straight + "/last.h5", parts + "/last.h5"));
     if (way > 0) continue;
-    // What `eval` builds has no proxies; it takes the file all the same.
+    // `eval` builds no proxies but must accept the file.
     const Finished eval = run({kEval, "--checkpoint", in(parts + "/best.h5"), "--data",
                                "folder:" + in("pics"), "--split", "test", "--threads", "2"});
     EXPECT_EQ(eval.code, 0) << eval.err;
   }
 }
 
-// Stopped after an epoch's last step, while it was evaluated: nothing is left to time.
+// A run that is stopped during the evaluation after an epoch's last step has no steps left to time,
+// so it must report no rate.
 TEST_F(TrainProgram, ARateIsThatOfTheStepsThatWereTimed) {
-  // The 64 pictures held out are opened once before the first step, and then again.
+  // The 64 held-out pictures are opened once before the first step and again after the epoch.
   const Finished stopped =
       run(with_faults(on_pictures("run", {"--epochs", "1"}, 1), "open,66,1,s15,/pics/test/"));
   ASSERT_EQ(stopped.code, 143) << stopped.out << stopped.err;
@@ -228,7 +229,8 @@ TEST_F(TrainProgram, ARateIsThatOfTheStepsThatWereTimed) {
   EXPECT_FALSE(line.contains("images_per_second")) << line.dump();
   EXPECT_FALSE(line.contains("seconds")) << line.dump();
 
-  // Half of an epoch: its own rate, not all of the epoch's images in half of the time.
+  // Resumed in the middle of an epoch, the rate must be that of the remaining steps, not all of the
+  // epoch's images in half of the time.
   constexpr int kBatches = 10;
   const Finished half =
       run(with_faults(on_pictures("half", {"--epochs", "1"}, kBatches), at_batch(5, true, "s15")));
@@ -270,7 +272,7 @@ TEST_F(TrainProgram, FlagsOfTheSamplerWinOverARecipe) {
   EXPECT_TRUE(holds(resumed.err, "sampler: \"random\" in the checkpoint, \"pk\" from now on"));
 }
 
-// The network goes on seeing images as it learnt to, unless told otherwise.
+// A run that begins with weights must prepare images as the network learnt, unless told otherwise.
 TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
   ASSERT_EQ(run(command("run", {"--epochs", "1", "--input-mean", "0.9", "--input-std",
                                 "0.25,0.5,0.75", "--resize", "36"}))
@@ -302,7 +304,8 @@ TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
   EXPECT_EQ(Checkpoint(in("given/last.h5")).model().input_mean, (std::array{0.5, 0.5, 0.5}));
 }
 
-// With no word of the network the new run begins where the old one ended, embedding layer and all.
+// Unless flags describe the network, a run that begins with weights must take their network, with
+// the embedding layer.
 TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
   ASSERT_EQ(run(command("run", {"--epochs", "1", "--pool", "gem", "--gem-p", "2"})).code, 0);
   const auto next = [&](const std::string& out, const std::vector<std::string>& more) {
@@ -320,12 +323,12 @@ TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
   EXPECT_TRUE(holds(taken.err, " has it: arch resnet20, pool gem, gem-p 2, dim 16, input-mean"));
   EXPECT_FALSE(holds(taken.err, "but not its embedding layer")) << taken.err;
   EXPECT_EQ(metrics("next").at(0).at("map_at_r"), metrics("run").at(1).at("map_at_r"));
-  // A flag wins: another layer for the embedding, but never another network.
+  // A flag may replace the embedding layer, but never the network.
   const Finished wider = next("wider", {"--dim", "32"});
   EXPECT_EQ(wider.code, 0) << wider.err;
   EXPECT_TRUE(holds(wider.err, "but not its embedding layer, which has another size"));
   EXPECT_EQ(Checkpoint(in("wider/last.h5")).model().dim, 32);
-  // Weights of others have a classifier in the layer's place, which is no layer of another size.
+  // Foreign weights have a classifier instead, which must not be called a layer of another size.
   NetworkWeights others = network_weights(Checkpoint(in("run/last.h5")));
   std::erase_if(others.tensors, [](const auto& t) { return t.name.starts_with("embedding."); });
   others.model.dim = 0;
@@ -373,7 +376,8 @@ TEST_F(TrainProgram, KilledAtAnyMomentItResumes) {
   }
 }
 
-// best.h5 of the last epoch is there, and the kill came before last.h5 and the record were.
+// A run that was killed after it saved best.h5 of the last epoch, but before it saved last.h5 and
+// the record, must write these when it is resumed.
 TEST_F(TrainProgram, KilledBetweenItsLastWritesItFinishesThem) {
   // Without held-out classes every epoch is the best.
   ASSERT_EQ(run(command("run", {"--test-data", "none"})).code, 0);
@@ -452,7 +456,7 @@ TEST_F(TrainProgram, DivergingKeepsTheLastGoodCheckpoint) {
   EXPECT_TRUE(found || !dump["gradients_not_finite"].empty()) << dump.dump(1);
 }
 
-// One step too far, which only the evaluation after it notices.
+// The loss diverges in the last step of an epoch, which only the evaluation after it can notice.
 TEST_F(TrainProgram, DivergingIsToldWhoeverNoticesIt) {
   const Finished diverged =
       run(command("run", {"--epochs", "1", "--optimizer", "adam", "--lr", "1e9"}, 1));
@@ -461,14 +465,14 @@ TEST_F(TrainProgram, DivergingIsToldWhoeverNoticesIt) {
   const json dump = json::parse(file_text(in("run/diverged.json")));
   EXPECT_EQ(dump["step"], 1);
   EXPECT_EQ(dump["images"].size(), 16U);
-  // Overcome: the file of the run that failed does not stay beside one that did not.
+  // A later run that succeeds must remove the failed one's diverged.json.
   EXPECT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
   EXPECT_FALSE(fs::exists(in("run/diverged.json")));
 }
 
-// An answer long before the step is over; and what a second Ctrl-C costs.
+// Ctrl-C must be answered long before the step is over; a second one must say what it costs.
 TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
-  // Steps of seconds: pictures of 160 pixels, 64 of them.
+  // 64 pictures of 160 pixels make steps of seconds.
   ChildProcess child(command("run",
                              {"--image-size", "160", "--resize", "160", "--batch", "64",
                               "--per-class", "8", "--test-data", "none", "--threads", "1"},
@@ -490,9 +494,10 @@ TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
       holds(end.err, "stopped at once, which loses 1 batch since the last save; nothing was"));
 }
 
-// Four checkpoints lie in a folder while the fourth is written, three in a run of two epochs.
+// While a save is under way a folder holds up to four checkpoints: two in a run of one epoch, three
+// in a run of two.
 TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
-  // Of 45 MB each: what a run writes beside them does not count.
+  // Checkpoints of 45 MB each, so that a run's other files do not matter.
   ASSERT_EQ(run(command("run", {"--arch", "resnet18", "--epochs", "1"}, 1)).code, 0);
   const auto one = fs::file_size(in("run/last.h5"));
   const auto with_free = [&](const std::string& out, const char* epochs, double files,
@@ -510,10 +515,10 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
     EXPECT_TRUE(holds(refused.err, "are needed for checkpoints"));
     EXPECT_FALSE(fs::exists(in("none")));
   }
-  // Saved in the middle of an epoch there may be as many sooner.
+  // With saves within epochs there may be four even in a run of one epoch.
   EXPECT_EQ(with_free("none", "1", 3.9, "30").code, 3);
   EXPECT_EQ(with_free("two", "2", 3.1, "0").code, 0);
-  // With three files there, the one that is being written.
+  // A folder that already holds three needs room only for the one that is being written.
   std::vector<std::string> more = {
       "/usr/bin/env",
       std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
@@ -528,9 +533,9 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   EXPECT_EQ(run(more).code, 0);
 }
 
-// ResNet-18's parameters ten times, as training and saving want them, what evaluation takes
-// beside them, and a part of its pictures: a batch that was asked for is refused with what would
-// do; without one it is cut.
+// A run needs ResNet-18's parameters ten times, for training and saving, what evaluation takes
+// besides, and part of the pictures. If that does not fit, a given --batch must be refused with
+// advice that works; a default batch must be split.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
     folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
@@ -543,7 +548,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const std::vector<std::string> large = {"--epochs",     "1",  "--arch",      "resnet18",
                                           "--image-size", "64", "--resize",    "64",
                                           "--eval-batch", "1",  "--optimizer", "adam"};
-  // MiB for a single image, which the library's scratch memory makes another on each processor.
+  // MiB for a single image; they depend on the processor through the library's scratch memory.
   const auto least = [&](const std::vector<std::string>& words) {
     const Finished none = with_free(10, words);
     std::smatch need;
@@ -559,14 +564,14 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   std::smatch chunk;
   ASSERT_TRUE(std::regex_search(little.err, chunk, std::regex("use --chunk ([0-9]+) ")));
 
-  // What it advises does.
+  // The advised --chunk must work.
   std::vector<std::string> smaller = large;
   smaller.insert(smaller.end(), {"--chunk", chunk[1].str()});
   const Finished advised = with_free(few, command("advised", smaller, 1));
   EXPECT_EQ(advised.code, 0) << advised.err;
   EXPECT_FALSE(holds(with_free(4000, command("enough", large, 1)).err, said));
 
-  // Where it is what the run does beside training that takes the memory, it says so.
+  // If evaluation and the like take the memory rather than training, the message must say so.
   std::vector<std::string> beside = large;
   *(std::find(beside.begin(), beside.end(), "--eval-batch") + 1) = "1024";
   beside.insert(beside.end(), {"--data", "glyphs:classes=8,test_classes=200,images=8,size=32"});
@@ -578,7 +583,8 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
       << many.err;
   EXPECT_FALSE(holds(little.err, "--eval-batch")) << little.err;
 
-  // Nobody asked for 128 images at once: the run says what it takes, and remembers it.
+  // Without --batch nobody asked for 128 images at once: the run must choose chunks, say so, and
+  // record them.
   const auto unasked = [&](const std::string& out) {
     std::vector<std::string> words =
         command(out,
@@ -601,7 +607,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   EXPECT_LT(std::stoi(chunk[1].str()), 128);
   EXPECT_TRUE(holds(file_text(in("cut/settings.toml")), "\nchunk = " + chunk[1].str() + "\n"));
   EXPECT_LT(cut.err.find("do not fit"), cut.err.find("network: resnet18"));
-  // With memory for all of it the run goes on as it began.
+  // Resumed with enough memory, the run must keep its chunks.
   const Finished resumed = resume("cut", {"--epochs", "2"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_TRUE(holds(resumed.err, "of " + chunk[1].str() + " images, so that activations"));
@@ -622,7 +628,8 @@ TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
   }
 }
 
-// Everything a user can get wrong: one line that names it, the exit code, and nothing written.
+// Every mistake of a user must give one line that names it and the right exit code, and write
+// nothing.
 TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
   folder_.classes("good/train/c", 4, 4);
   folder_.classes("good/test/t", 2, 4);

@@ -1,5 +1,4 @@
-// Every flag of `train`, and all that follows from it: what the flag changes, and that it changes
-// nothing else.
+// Every flag of `train` must change the settings that it should, and no others.
 #include "tools/train/train_settings.h"
 
 #include "data/spec.h"
@@ -29,9 +28,9 @@ struct Parsed {
 
 const std::vector<std::string> kLeast = {"--data", "glyphs", "--out", "runs/first"};
 constexpr std::uint64_t kSeed = 7;
-constexpr std::int64_t kSteps = 100, kClasses = 40;  // of an epoch, of the data
+constexpr std::int64_t kSteps = 100, kClasses = 40;  // steps an epoch, classes of the data
 
-// Everything that the parts of a run are given, by name.
+// All options that are passed to the parts of a run, by name.
 json parts_of(const TrainSettings& s) {
   const TrainerOptions t = trainer_options(s, kSeed, kSteps, kClasses);
   const LoaderOptions l = loader_options(s, kSeed);
@@ -107,7 +106,7 @@ json parts_of(const TrainSettings& s) {
 
 struct Case {
   std::vector<std::string> flags;  // the first one is what the case is about
-  json changes;                    // all of them
+  json changes;                    // all changes that the flags make
 };
 
 const std::vector<Case>& cases() {
@@ -230,7 +229,7 @@ TEST(TrainSettings, RatesAndEpochsThatCannotBeNameTheirFlags) {
             "--drop-at 3,1: the epochs must ascend; give 1,3");
 }
 
-// What a run is recorded with sets the same again, flag by flag.
+// Applying the settings that a run records must set the same again, for every flag.
 TEST(TrainSettings, TheRecordOfARunSetsTheSame) {
   for (const Case& each : cases()) {
     std::vector<std::string> words = each.flags;
@@ -244,7 +243,7 @@ TEST(TrainSettings, TheRecordOfARunSetsTheSame) {
     add_train_options(flags, table, settings);
     flags.parse({});
     apply_settings(table, given.table.values(), "last.h5");
-    // No settings of a run, but of where it lies and of this start.
+    // Not recorded: they say where the run lies and how this start began.
     settings.allow_changed_data = given.settings.allow_changed_data;
     settings.out = given.settings.out;
     settings.recipe = given.settings.recipe;
