@@ -43,8 +43,8 @@ REPOSITORIES = {  # name: (where, commit)
     "Proxy-Anchor-CVPR2020": ("tjddus9597", "51db57031e38f75c03f69bbdfad1a3233afd9787"),
 }
 
-# Ours; the peer (bench_peers_worker.py); the order of its code; its repository; ours with the very same value, or
-# why there is none.
+# Our loss; the peer (bench_peers_worker.py); the complexity of its code; its repository; our loss with exactly the
+# same value, or why there is none.
 PAIRS = [
     ("fastap", "pml FastAPLoss", 2, None, "fastap"),
     ("fastap", "authors FastAP", 2, "FastAP-metric-learning", "fastap"),

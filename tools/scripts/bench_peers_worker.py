@@ -158,7 +158,7 @@ def authors_rambo_ap(case):
     _, mean_ap = rambo_modules(case)
     function = mean_ap.MapLoss(lambda_val=4.0, margin=0.02, interclass_coef=0.0, batch_memory=1)
     targets = case.gallery(case.same_class()).t()
-    # Only the ranking of each query's gallery; their forward() adds one of all scores.
+    # Only the ranking of each query's gallery; their forward() adds a ranking of all scores.
     return lambda: function.raw_map_computation(case.gallery(case.similarity()).t(), targets), []
 
 
@@ -305,12 +305,12 @@ def main():
     torch.Tensor.byte = torch.Tensor.bool
     heaviside = torch.heaviside
     torch.heaviside = lambda x, values: heaviside(x.detach(), values)
-    answers = os.fdopen(os.dup(1), "w")  # what the peers print must not get between the answers
+    answers = os.fdopen(os.dup(1), "w")  # keeps what the peers print apart from the answers
     os.dup2(2, 1)
     for line in sys.stdin:
         try:
             result = answer(json.loads(line), authors)
-        except Exception as error:  # whatever a peer throws is its result
+        except Exception as error:  # any exception of a peer is its result
             text = " ".join(str(error).split())
             memory_ran_out = isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or (
                 "allocate memory" in text)

@@ -37,7 +37,7 @@ WARM_UP = 20
 
 
 def make_network(options, bn):
-    # The networks with branches as we build them: without auxiliary classifiers and dropout.
+    # GoogLeNet and Inception as we build them: without auxiliary classifiers and dropout.
     branches = {} if options.arch.startswith("resnet") else {"aux_logits": False, "init_weights": False}
     network = getattr(torchvision.models, options.arch)(weights=None, **branches)
     if branches:
@@ -81,7 +81,7 @@ def step_on_cuda(options, batch, bn, mode):
     kind = TYPES.get(options.precision)
 
     def precision():
-        # Weights that a graph has cast must be cast again when it is replayed.
+        # Without autocast's cache: a replayed graph must cast the changed weights again.
         return (torch.autocast("cuda", dtype=kind, cache_enabled=mode != "graphs") if kind
                 else contextlib.nullcontext())
 
@@ -123,7 +123,7 @@ def pytorch_step_ms(options, batch, bn, mode):
     except Exception as error:
         return None, f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
     finally:
-        with contextlib.suppress(Exception):  # as a GPU that has failed
+        with contextlib.suppress(Exception):  # raised if the GPU has failed
             gc.collect()
             if options.device == "cuda":
                 torch.cuda.empty_cache()

@@ -19,7 +19,7 @@ import time
 
 import torch
 
-MOST_APART = 0.01  # R@1 of two sets that are drawn alike
+MOST_APART = 0.01  # difference of R@1 between two sets of the same distribution
 
 
 def embeddings(options):
@@ -52,7 +52,7 @@ def with_faiss(points, labels, options):
     _, nearest = faiss.knn_gpu(faiss.StandardGpuResources(), points, points, options.k + 1,
                                metric=faiss.METRIC_INNER_PRODUCT)
     own = nearest == torch.arange(len(points), device="cuda")[:, None]
-    # Where ties push the query itself out of the list, its last place goes.
+    # If ties push the query itself out of the list, the last place is dropped instead.
     own[:, -1] |= ~own.any(dim=1)
     nearest = nearest[~own].view(len(points), options.k)
     found = labels[nearest] == labels[:, None]
@@ -70,7 +70,7 @@ def timed(search, points, labels, options):
             torch.cuda.synchronize()
             times.append(1e3 * (time.perf_counter() - start))
         return {"total_ms": statistics.median(times[1:]), "recall_at_1": recall[0]}
-    except Exception as error:  # the others are measured all the same
+    except Exception as error:  # the other measurements go on
         return {"why": f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"}
 
 

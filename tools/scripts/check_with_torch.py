@@ -170,7 +170,7 @@ def check_keras(checks, programs, folder):
     keras.utils.set_random_seed(5)
     model = keras.applications.ResNet50(weights=None, include_top=False, pooling="avg", input_shape=(224, 224, 3))
     draw = numpy.random.default_rng(5)
-    for layer in model.layers:  # what training would have moved
+    for layer in model.layers:  # statistics that training would have changed
         if "BatchNormalization" in type(layer).__name__:
             gamma, beta, mean, variance = [w.shape for w in layer.get_weights()]
             layer.set_weights([draw.uniform(0.5, 1, gamma), draw.uniform(-1, 1, beta),
@@ -287,7 +287,7 @@ def drawn_network(torch, torchvision, name):
     torch.manual_seed(1)
     others = {} if name.startswith("resnet") else {"aux_logits": True, "init_weights": False}
     model = getattr(torchvision.models, name)(**others)
-    for module in model.modules():  # so that what tells pictures apart is not lost on the way
+    for module in model.modules():  # so that the differences between pictures survive the network
         if isinstance(module, torch.nn.Conv2d):
             torch.nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
     for key, values in model.named_buffers():

@@ -5,8 +5,8 @@ set -euo pipefail
 bin=$1/bin
 run=runs/demo
 data=glyphs:classes=400,alphabets=20
-# Beside other work threads that spin while they wait take several times as long, alone they are 3 to 6 %
-# faster.
+# Threads that spin while they wait are 3 to 6 % faster on an idle machine, but several times slower beside
+# other work.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-PASSIVE}
 mkdir -p runs
 rm -rf "$run"
@@ -14,10 +14,11 @@ rm -rf "$run"
 "$bin/train" --data $data --loss smooth_ap:tau=0.01 --arch resnet18 --dim 128 \
   --image-size 32 --resize 32 --augment crop=center,rotation=10,zoom_min=0.9,zoom_max=1.1,translate=0.05 \
   --batch 128 --per-class 4 --epochs 6 --lr 1e-3 --schedule cosine --seed 0 --eval-train 2000 --out $run
-# Not best.h5: that is the best on these very characters.
+# Not best.h5, which was chosen on these very characters.
 "$bin/eval" --checkpoint $run/last.h5 --data $data --json $run/test.json --report $run/report.html
 
-# The first line of metrics.jsonl is the evaluation before the first step; held-out values come last there.
+# Prints R@1 from a file's first line with one. In metrics.jsonl that line is the evaluation before the first
+# step, and sed's greedy match takes the line's last value, the one of the held-out classes.
 recall() { sed -nE 's/.*"recall_at_1": ?([0-9.]+).*/\1/p' "$1" | head -n 1; }
 echo
 echo "R@1 on characters of alphabets never trained on:"

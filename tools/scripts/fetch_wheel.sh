@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches one wheel with pip and unpacks it into FOLDER; nothing of it is run or installed.
+# Fetches one wheel with pip and unpacks it into FOLDER, without running or installing any of it.
 # Usage: tools/scripts/fetch_wheel.sh FOLDER 'NAME==VERSION [--hash=sha256:...]' [FLAGS OF pip download...]
-# Ends with 1 and pip's last lines where it cannot be fetched.
+# Prints pip's last lines and ends with 1 if it cannot be fetched.
 set -euo pipefail
 folder=${1:?a folder, as build/third_party}
 requirement=${2:?a requirement, as cmake==3.31.6}

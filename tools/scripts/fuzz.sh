@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every fuzz target for an equal share of SECONDS, JOBS of them at a time, from the seeds in tests/fuzz/corpus and what earlier
-# runs found (build-fuzz/corpus). Usage: tools/scripts/fuzz.sh SECONDS [JOBS] [TARGET...]
+# Runs every fuzz target for an equal share of SECONDS, JOBS of them at a time, from the seeds in tests/fuzz/corpus and
+# the inputs that earlier runs found (build-fuzz/corpus). Usage: tools/scripts/fuzz.sh SECONDS [JOBS] [TARGET...]
 #
-# Prints a table: runs, edges of our code that were reached, of all there are, and the seed (-seed=N
-# repeats a run). Inputs that break a target stay in build-fuzz/crashes, and the exit code is then 1.
+# Prints a table: runs, edges of our code that were reached and that exist, and the seed (-seed=N repeats a
+# run). Inputs that break a target are kept in build-fuzz/crashes, and the exit code is then 1.
 set -euo pipefail
 seconds=${1:?seconds for all targets together}
 jobs=${2:-$(nproc)}
@@ -25,7 +25,7 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 share=$((seconds / ${#targets[@]}))
 [ "$share" -gt 0 ] || share=1
 
-# fuzz TARGET: a line of the table, and what broke it.
+# fuzz TARGET: prints the target's line of the table, and what broke it.
 fuzz() {
   local target=$1 log=$build/$1.log outcome=ok seeds=() folder
   mkdir -p "$build/corpus/$target"
@@ -47,6 +47,6 @@ fuzz() {
 export -f fuzz
 export build share
 printf '%-20s %10s %8s %8s %12s  %s\n' target runs edges of seed outcome
-# Each line is printed whole, when its target has ended.
+# Each line is printed whole after its target has ended.
 printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$jobs" bash -c 'text=$(fuzz "$1"); code=$?; echo "$text"; exit $code' -- ||
   exit 1

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# What is claimed of the GPU, shown on one: every piece is a run of at most ten minutes that can be started by itself,
-# in the order of their worth: does it run, is it right, is it fast, why, and the rest. It needs no compiler and no
-# network: it takes what is built, and skips with a reason what it lacks. One piece that fails does not stop the others.
-# One that is ended by its limit says what it had found by then.
+# Checks every claim about GPUs on a real one. Each piece is a run of at most ten minutes that can be started by itself;
+# they come in order of importance: does it run, is it right, is it fast, why, and the rest. Needs no compiler and no
+# network: uses the programs that are built, and skips, with a reason, pieces that lack something. A piece that fails
+# does not stop the others. A piece that its limit ends says what it has found by then.
 #
 # Usage: tools/scripts/gpu_proof.sh list          the pieces, with the seconds each may take
 #        tools/scripts/gpu_proof.sh all           every piece, one after the other
 #        tools/scripts/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, rest
 # Variables: BUILD=build         the build folder
-#            RESULTS=...         where to (bench/results/DATE-GPU): NAME.txt for each piece, of some also NAME.json
-#            ARCHIVE=FILE        after every piece all of RESULTS, as .tar.gz
-#            PYTHON=python3      with torch, for what stands beside PyTorch; its wheels may have CUDA's libraries
+#            RESULTS=...         the output folder (bench/results/DATE-GPU): NAME.txt for each piece, NAME.json for some
+#            ARCHIVE=FILE        a .tar.gz of RESULTS, written anew after every piece
+#            PYTHON=python3      with torch, for comparisons with PyTorch; its wheels may bring CUDA's libraries
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
-#            LIMIT=540           the most seconds any piece may take; each has a limit of its own, which `list` says
-#            TIME=               seconds for all of this call: no piece is begun after them, and the last one is ended
+#            LIMIT=540           the most seconds for any piece; each also has a limit of its own, shown by `list`
+#            TIME=               seconds for the whole call: no piece begins after them, and a running one is ended
 #            TEST_LIMIT=         seconds for each test of `conformance` (90), and each run of `starts` and `losses` (40)
 #            PARALLEL=6          tests of `conformance` at a time
-#            COMMIT=...          what was built, where there is no git to ask
-# Exit code 0 where no piece failed, 1 where one did or was not finished, 2 wrong usage, 5 no GPU.
+#            COMMIT=...          the commit that was built, for folders without git
+# Exit code 0 if no piece failed, 1 if one did or was not finished, 2 for wrong usage, 5 without a GPU.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -28,8 +28,8 @@ test_limit=${TEST_LIMIT:-90}
 run_limit=${TEST_LIMIT:-40}
 parallel=${PARALLEL:-6}
 
-# A line without spaces opens a group: a call of nine minutes, the rest apart. Behind a piece's name stands the most it
-# may take: what hangs must leave time for the others.
+# A line without spaces opens a group: the pieces for one call of nine minutes, except for `rest`. The seconds after a
+# piece's name are its limit: a piece that hangs must leave time for the others.
 pieces='
 first:
 starts            150 s  four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
@@ -65,27 +65,27 @@ step-tf32         400 s  as step-batches in tf32
 two-gpus          120 s  a run on two GPUs has the losses of a run on one
 '
 names=$(sed -n 's/^\([a-z0-9-]*\)  .*/\1/p' <<<"$pieces")
-# The names of a group's pieces; nothing where there is no such group.
+# Prints the names of a group's pieces; nothing if there is no such group.
 group() { sed -n "/^$1:\$/,/^[a-z]*:\$/s/^\([a-z0-9-]*\)  .*/\1/p" <<<"$pieces"; }
 limit_of() { sed -n "s/^$1  *\([0-9]*\) s  .*/\1/p" <<<"$pieces"; }
 
-# says WORDS COMMAND...: whether that is in what the command prints, whatever it ends with. No pipe, which grep would
-# close before the command has written everything.
+# says WORDS COMMAND...: whether the command prints WORDS, whatever its exit code. Uses no pipe, because grep -q would
+# close it before the command has written everything.
 says() {
   local words=$1
   shift
   grep -q -e "$words" <<<"$("$@" 2>&1)"
 }
 
-# What a piece ends with: its last line is the one line the closing table shows.
+# A piece ends by one of these; its last line is what the closing table shows.
 skip() { echo "$*"; exit 77; }
 fail() { echo "$*"; exit 1; }
 unfinished() { echo "$*"; exit 75; }
-# What a piece has found so far, in a line, for where it is ended: a piece that can tell puts its own here.
+# Prints in one line what a piece has found so far, in case its limit ends it. Pieces that can tell redefine it.
 tally() { :; }
 
-# bounded SECONDS COMMAND...: in a process group of its own, so that nothing it started outlives it; in the background,
-# because bash hears that the piece is ended only while it waits.
+# bounded SECONDS COMMAND...: runs it in a process group of its own, so that nothing it starts outlives it, and in the
+# background, because bash handles the signal that ends the piece only while it waits.
 running=
 bounded() {
   timeout --kill-after=5 "$(($1 > 1 ? $1 : 1))" "${@:2}" &
@@ -99,21 +99,21 @@ bounded() {
 end_running() {
   [ -z "$running" ] || { kill "$running" && wait "$running"; kill -KILL -- -"$running"; } 2>/dev/null
 }
-# In a piece that is ended: nothing it runs stays behind.
+# The handler of a piece that its limit ends: leaves no process behind, and prints what was found.
 ended() {
   trap '' TERM
-  exec >&3  # the piece's own output, also where that of a command goes elsewhere
+  exec >&3  # the piece's own output, even if a command's is redirected
   end_running
   wait
-  tail -n 20 "$work/unsaid" 2>/dev/null  # of a command whose words are looked at before they are shown
+  tail -n 20 "$work/unsaid" 2>/dev/null  # output that was captured to be checked before it is shown
   local found
   found=$(tally)
   [ -z "$found" ] || echo "cut off: $found"
   exit 143
 }
-over() { [ "$1" = 124 ] || [ "$1" = 137 ]; }  # over CODE: whether that is a limit's
+over() { [ "$1" = 124 ] || [ "$1" = 137 ]; }  # over CODE: whether a limit ended the command
 listed() { printf '%s, ' "$@" | sed 's/, $//'; }
-named() { [ $# = 1 ] || echo "$1$(listed "${@:2}")"; }  # named WORDS [NAME...]: nothing where there is no name
+named() { [ $# = 1 ] || echo "$1$(listed "${@:2}")"; }  # named WORDS [NAME...]: prints nothing without a name
 need_bin() { [ -x "$bin/$1" ] || skip "$bin/$1 is not there; build it first"; }
 need_python() { "$python" -c "import $1" 2>/dev/null || skip "$python has no $1; PYTHON=... names another"; }
 need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not know it
@@ -123,11 +123,11 @@ need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not kn
   says "$flag" "$bin/$program" "$@" --help || skip "$program${*:+ $*} has no $flag; build a newer version"
 }
 
-# Runs of `train` for the comparisons: drawn characters, small enough for a minute, the same every time.
+# Runs of `train` for comparisons: drawn characters, less than a minute, the same every time.
 tiny=(--data "glyphs:classes=40,test_classes=20,alphabets=2,test_alphabets=2,images=8,size=32" --arch resnet18
   --dim 64 --image-size 32 --resize 32 --batch 32 --per-class 4 --device cuda --seed 3)
 tiny_train() { "$bin/train" "${tiny[@]}" --precision fp16 "$@" || fail "train $* ended with exit code $?"; }
-# What a run found, without the times it took.
+# Prints a run's metrics without its times.
 found() {
   sed -E 's/"(seconds|images_per_second|timed_batches|eval_seconds|waited_for_images)": ?[0-9.eE+-]+,? ?//g' \
     "$1/metrics.jsonl"
@@ -137,7 +137,7 @@ same() {  # same RUN RUN WORDS
   diff <(found "$1") <(found "$2") || fail "$3: the runs differ, see above"
 }
 
-# A graph that cannot be captured is a note, and the step runs all the same.
+# If a graph cannot be captured, the program only prints a note and runs the step without.
 piece_starts() {
   need_flag --graph bench step
   local precision bn graph what code captured runs=0 failed=() wrong=()
@@ -169,8 +169,8 @@ piece_starts() {
   echo "all 8 ran, the 4 with a graph as one"
 }
 
-# Each test in a process of its own, several at a time: after an illegal access CUDA answers nothing more, and a
-# barrier that hangs would take what the others have left. Most of their time cuDNN compiles on the host.
+# Runs each test in a process of its own: after an illegal access CUDA answers nothing more, and a barrier that hangs
+# would take the others' time. Runs several at a time, because most of it is cuDNN's compiling on the host.
 piece_conformance() {
   need_bin cuda_test
   local tests=() passed failed skipped missing i
@@ -192,7 +192,7 @@ piece_conformance() {
   [ ${#passed[@]} -gt 0 ] || fail "no test ran$(named "; skipped: " "${skipped[@]}")"
   echo "${#passed[@]} ran$(named ", ${#skipped[@]} skipped: " "${skipped[@]}")"
 }
-# What became of each of `tests`.
+# Sorts `tests` by their results.
 sort_tests() {
   local i name code
   passed=() failed=() skipped=() missing=()
@@ -210,8 +210,8 @@ sort_tests() {
     esac
   done
 }
-# one_test NUMBER NAME: its exit code in $work/NUMBER.code; where the program ended well, "skipped", or "none" without
-# the test. Nothing where the piece was ended before the test was.
+# one_test NUMBER NAME: writes the test's exit code to $work/NUMBER.code; instead of 0 "skipped" if it was skipped, or
+# "none" if the program did not run it. Writes nothing if the piece ends before the test does.
 one_test() {
   trap 'end_running; exit 143' TERM
   local began=$SECONDS code
@@ -265,7 +265,7 @@ piece_resume() {
     kill -0 $run 2>/dev/null || break
     sleep 0.1
   done
-  kill -TERM $run 2>/dev/null  # the shell has SIGINT ignored in what runs in the background
+  kill -TERM $run 2>/dev/null  # not SIGINT, which the shell makes background processes ignore
   wait $run
   code=$?
   [ $code != 0 ] || unfinished "the run was through before it could be stopped; give it more epochs than $epochs"
@@ -276,9 +276,9 @@ piece_resume() {
   echo "last.h5 has the same bytes"
 }
 
-# sanitize TOOL [FLAG VALUE]...: our kernels by themselves, then two steps of training each in the ways that batch norm
-# is computed. fp16 has cuDNN's, fp32 our own. Each may take its part of what is left. One that its limit ends, with
-# nothing found until then, is no finding.
+# sanitize TOOL [FLAG VALUE]...: checks our kernels by themselves, then two training steps for each way of computing
+# batch norm: by cuDNN in fp16, by our kernels in fp32. Each run gets a share of the time left; one that is ended before
+# it finds anything counts as not finished.
 sanitize() {
   local tool=$1 check=() found=() late=() clean=0 known run parts=4 seconds code
   shift
@@ -305,7 +305,7 @@ sanitize() {
   }
   for run in kernels "fp32 train" "fp16 train" "fp16 frozen"; do
     echo "--- $run"
-    seconds=$(((limit - 10 - SECONDS) / (parts == 4 ? 2 : parts)))  # our kernels are half of it
+    seconds=$(((limit - 10 - SECONDS) / (parts == 4 ? 2 : parts)))  # half of the time for our kernels
     parts=$((parts - 1))
     if [ "$run" = kernels ]; then
       RK_REQUIRE_GPU=1 sanitized $seconds "$bin/cuda_test" --gtest_brief=1 '--gtest_filter=CudaKernels.*:*Row*:*Loss*'
@@ -332,19 +332,19 @@ sanitized() {
   clears $code || return 1
   return $code
 }
-# clears CODE: shows what was printed, and whether nothing was found in that.
+# clears CODE: shows the captured output; fails if it holds a finding.
 clears() {
   cat "$work/unsaid"
   ! grep -qE '^========= (Invalid|Misaligned|Barrier error|(Error|Warning): (Race|Potential))' "$work/unsaid"
 }
-# What a library asks of CUDA in vain and does without is none of our mistakes. Of the slow tools only our own kernels:
-# those in namespace rk, whose mangled name has 2rk in it.
+# API errors are not reported: libraries try calls that fail and do without them. The slow tools check only our own
+# kernels: those in namespace rk, whose mangled names contain 2rk.
 errors=(--error-exitcode 9 --print-limit 20 --report-api-errors no)
 piece_memcheck() { sanitize memcheck "${errors[@]}" --leak-check no; }
 piece_racecheck() { sanitize racecheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
 piece_synccheck() { sanitize synccheck "${errors[@]}" --kernel-name kernel_substring=2rk; }
-# What another kernel wrote counts as written only where that kernel is watched too, so all are; of the readers
-# only ours are judged.
+# initcheck must watch all kernels, because it sees writes only of kernels that it watches; but only reads by our
+# kernels are findings.
 piece_initcheck() {
   clears() {
     local words
@@ -355,8 +355,8 @@ piece_initcheck() {
   }
   sanitize initcheck --print-limit 100000 --report-api-errors no
 }
-# Of initcheck's findings, in blocks that begin with "Uninitialized", those whose kernel, named in the second line,
-# is ours.
+# Prints those of initcheck's findings whose kernel is ours. A finding is a block of lines that begins with
+# "Uninitialized" and names the kernel in its second line.
 ours() {
   awk '/^========= Uninitialized/ { first = $0; next }
     first != "" { shown = $0 ~ /(at |:)(void )?rk::/; if (shown) print first; first = "" }
@@ -370,8 +370,8 @@ beside_pytorch() {
   "$python" tools/scripts/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
     --batch "$4" --rounds 1 --limit 60 --json "$results/$piece.json" "${@:5}"
 }
-# tuned BN: a tuning that is over early is used as far as it came, and another call goes on with it. What is left over
-# is for PyTorch and the step itself.
+# tuned BN: a tuning that its time ends is used as far as it came, and another call continues it. The 65 seconds not
+# given to it are for PyTorch and the step itself.
 tuned() {
   need_flag --tune-seconds bench step
   local seconds=$((limit - 65 < 115 ? limit - 65 : 115))
@@ -386,7 +386,7 @@ piece_compile-batches() { beside_pytorch fp16 compile,compile-graphs train,froze
 piece_step-bf16() { beside_pytorch bf16 eager,graphs train,frozen 64,128,256; }
 piece_step-tf32() { beside_pytorch tf32 eager,graphs train,frozen 64,128,256; }
 
-# The sizes of two kinds of batches first, of all losses.
+# Measures all losses at the sizes of two usual kinds of batches first.
 piece_losses() {
   need_bin bench
   need_bin probe
@@ -419,7 +419,7 @@ piece_losses() {
 piece_losses-peers() {
   need_bin bench
   need_python pytorch_metric_learning
-  # Peers of the authors are cloned; without a network they are left out, with the reason.
+  # The authors' own code is cloned; without a network these peers are left out, with the reason.
   "$python" tools/scripts/bench_peers.py --device cuda --python "$python" --bin "$bin" --n 128,512,2048,8192 \
     --memory 40 --limit 60 --repeats 20 --json "$results/losses-peers.json" ||
     fail "bench_peers.py ended with exit code $?"
@@ -438,7 +438,7 @@ piece_loader() {
     --precision fp16 --device cuda --json "$results/loader.json" || fail "bench loader ended with exit code $?"
 }
 
-# profiled step|loss FLAGS: leaves all that the profilers left as table-PIECE.*, in table-PIECE.txt with what ran.
+# profiled step|loss FLAGS: copies the profilers' files to table-PIECE.*; table-PIECE.txt also says what ran.
 profiled() {
   need_bin bench
   local what=$1 code
@@ -460,14 +460,14 @@ profiled() {
   [ -s "$results/table-$piece.json" ] || skip "no table: ncu is not there"
   cat "$work/found"
 }
-# A line a fusion, what moves most bytes first: one that is cut off has the larger ones.
+# One line for each fusion, those that move most bytes first, so that a run that is cut off has the larger ones.
 piece_fusions() {
   need_flag --fusions bench step
   "$bin/bench" step --device cuda --precision fp16 --batch 256 --bn train --repeats 10 --fusions --quiet \
     --json "$results/fusions.json" || fail "bench step ended with exit code $?"
 }
 
-# With the plans that a tuned piece has left here.
+# Uses the plans of a tuned piece if there are any in the results.
 profiled_step() {
   need_flag --precision bench step
   local plans=$results/plans-resnet50-fp16-$1-256.txt flags=()
@@ -497,7 +497,7 @@ piece_two-gpus() {
   need_flag --precision train
   [ "$(nvidia-smi -L | grep -c GPU)" -ge 2 ] || skip "one GPU"
   command -v mpirun >/dev/null || skip "mpirun is not there"
-  # With frozen batch norm nothing but rounding tells them apart, which grows from step to step.
+  # With frozen batch norm the runs differ only by rounding, which grows from step to step: hence only five steps.
   local flags=(--bn frozen --batches 5 --epochs 1 --optimizer sgd --lr 0.001 --precision fp32)
   tiny_train "${flags[@]}" --out "$work/one"
   mpirun --allow-run-as-root -n 2 "$bin/train" "${tiny[@]}" "${flags[@]}" --out "$work/two" ||
@@ -513,7 +513,8 @@ clocks() {
   nvidia-smi --format=csv,noheader --query-gpu=clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu | head -n 1
 }
 
-# run_piece NAME SECONDS: in a process of its own, with its header: what it is worth depends on the machine it ran on.
+# run_piece NAME SECONDS: runs it in a process of its own. Its text gets a header that describes the machine, without
+# which no result means anything.
 run_piece() {
   local name=$1 left=$2 before started code result finding log
   log=$(mktemp)
@@ -550,7 +551,7 @@ run_piece() {
   printf '%-16s%-12s%6d s  %s\n' "$name" "$result" $((SECONDS - started)) "$(value finding "$results/$name.txt")"
   [ $code = 0 ] || [ $code = 77 ]
 }
-# What is there by now must not be lost with what comes next.
+# Packs the results so far, so that a later piece cannot lose them.
 pack_results() {
   [ -n "${ARCHIVE:-}" ] || return 0
   tar -C "$results" -czf "$ARCHIVE.part" . && mv "$ARCHIVE.part" "$ARCHIVE"
@@ -597,7 +598,8 @@ for name in $asked; do
     exit 2
   fi
 done
-# Where NVIDIA's containers have them, and where the programs look for the libraries of Python's wheels.
+# NVIDIA's containers have nvidia-smi there. The programs look beside the first python in PATH for the CUDA libraries of
+# its wheels.
 PATH=$PATH:/usr/local/nvidia/bin
 [[ $python != */* ]] || PATH=$(dirname "$python"):$PATH
 if ! command -v nvidia-smi >/dev/null || ! says GPU nvidia-smi -L; then
@@ -608,7 +610,7 @@ if [ ! -d "$bin" ]; then
   echo "error: $bin is not there; build first, or BUILD=... names another folder" >&2
   exit 3
 fi
-# Built elsewhere, a program may lack libraries here, or have instructions that this processor has not.
+# A program that was built elsewhere may lack libraries here, or use instructions that this processor does not have.
 for program in bench train probe; do
   [ -x "$bin/$program" ] || continue
   if ! why=$("$bin/$program" --version 2>&1); then

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The registers, shared memory, stack and spills of every GPU kernel of ours (CUB's are the toolkit's),
-# as ptxas stated them in the build. Usage: tools/scripts/kernel_resources.sh write TABLE NVCC OBJECT...   make TABLE
-#        tools/scripts/kernel_resources.sh check TABLE NVCC OBJECT...   fail on a spill and on growth
-# NVCC is the toolkit's version: another one distributes registers differently. OBJECT is what nvcc
-# wrote; tools/scripts/record_resources.sh left OBJECT.resources beside it. Without objects (a build without
-# CUDA) it says so and ends with 77, which ctest takes for skipped.
+# Registers, shared memory, stack and spills of each of our GPU kernels (not the toolkit's CUB), as ptxas
+# printed them during the build. Usage:
+#   tools/scripts/kernel_resources.sh write TABLE NVCC OBJECT...   writes TABLE
+#   tools/scripts/kernel_resources.sh check TABLE NVCC OBJECT...   fails if a kernel spills or has grown
+# NVCC is the toolkit's version: another version distributes registers differently. OBJECT is an object file
+# of nvcc's; tools/scripts/record_resources.sh wrote OBJECT.resources beside it. Without objects (a build
+# without CUDA) it says so and ends with 77, which ctest reports as skipped.
 set -euo pipefail
 mode=${1:?write or check} table=${2:?the table} version=${3-}
 shift $(($# < 3 ? $# : 3))

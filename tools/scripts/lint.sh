@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Layout and lint of the project's own sources.
-# Usage: tools/scripts/lint.sh format           lay every file out by .clang-format, includes in order
-#        tools/scripts/lint.sh layout           fail where that would change something or a line is too long
+# Usage: tools/scripts/lint.sh format           format every file by .clang-format, includes in order
+#        tools/scripts/lint.sh layout           fail if that would change a file or a line is too long
 #        tools/scripts/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all; five to
 #                                               eight minutes of two cores)
-#        tools/scripts/lint.sh drawn            the same over 100 of the files that were committed
-#                                               within a day and 50 of all, others in every run
-#        tools/scripts/lint.sh deep [FILE...]   the same with the slow checks: those that follow the paths
-#                                               through each function (all: an hour)
+#        tools/scripts/lint.sh drawn            the same over random files: up to 100 of those changed
+#                                               within a day and 50 of all
+#        tools/scripts/lint.sh deep [FILE...]   the same with the slow checks, which follow the paths
+#                                               through each function (all files: an hour)
 set -euo pipefail
 mode=${1:?format, layout, check, drawn or deep}
 mapfile -t sources < <(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
@@ -20,16 +20,16 @@ layout() {
   fi
 }
 
-# A compile database of clang's own: g++ has flags and precompiled headers that clang does not read.
-# With the GPU's files where there is a CUDA toolkit; clang++ compiles those of the host. Sets `headers`,
-# a pattern of the files that cannot be compiled here.
+# Makes a compile database for clang, which cannot read g++'s flags and precompiled headers. With a CUDA
+# toolkit it includes the GPU code's host files, which clang++ compiles. Sets `headers`, a pattern of the
+# files that cannot be compiled here.
 build="build-lint"
 configure() {
   mkdir -p "$build"
   tools/scripts/setup_cudnn.sh "$build"/third_party
   cmake --preset clang -B "$build" -DRK_CUDA=AUTO -DRK_FUZZ=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON \
     >"$build"/configure.log 2>&1 || { cat "$build"/configure.log; exit 1; }
-  headers='^$'  # what no file is called
+  headers='^$'  # matches no file
   if grep '^-- No GPU code' "$build"/configure.log; then
     headers='/(cuda|cudnn|nccl)/|^tests/(host_gpu|kernel_cases)/'
   elif grep '^-- No cuDNN' "$build"/configure.log; then
@@ -37,8 +37,8 @@ configure() {
   fi
 }
 
-# A version for all machines, newer than the distributions': theirs looks through the headers of the
-# system as well, which takes three times as long.
+# One version for all machines, newer than the distributions', which also check the system's headers and
+# take three times as long.
 version=23.1.4
 sha256=6bb31e4f319ecbe14acb75f23c3050d0f1d4b1d92ea1c66091bc76e4eac2c1ac
 fetch_tidy() {
@@ -69,13 +69,13 @@ case $mode in
         printf '%s\n' "${files[@]}" | shuf -n 50
       } | sort -u)
     fi
-    # Headers of OpenMP and libFuzzer are clang++'s own.
+    # The headers of OpenMP and libFuzzer come with clang++.
     options=(--quiet -p "$build" --extra-arg=-idirafter"$(clang++ -print-resource-dir)/include"
       --extra-arg=-Wno-deprecated-declarations)
-    # Names of standard headers cost those that look at every declaration a sixth of the time.
+    # Checks that look at every declaration, the standard headers' too, would take a sixth of the time.
     [ "$mode" = deep ] || options+=("--checks=-clang-analyzer-*,-bugprone-unchecked-optional-access,$(
       )-bugprone-forward-declaration-namespace,-bugprone-reserved-identifier")
-    # Several files at once for the start of the program, few for an even end.
+    # Several files a call, because starting clang-tidy takes time; few, so that all cores end together.
     if ! printf '%s\0' "${files[@]}" |
       xargs -0 -n 4 -P "$(nproc)" "$tidy" "${options[@]}" 2>"$build"/clang-tidy.log; then
       echo "error: clang-tidy found what stands above (or failed: $build/clang-tidy.log)" >&2

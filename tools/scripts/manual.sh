@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes a program's man page and its completion for bash of what it says to --help.
+# Makes a program's man page and bash completion from its --help.
 # Usage: tools/scripts/manual.sh PROGRAM NAME FOLDER    FOLDER/man/NAME.1 and FOLDER/completions/NAME
-# NAME is what the program is called once it is installed: rankine-train.
+# NAME is the program's name once it is installed: rankine-train.
 set -euo pipefail
 program=${1:?the program}
 name=${2:?its name}
 folder=${3:?where to}
 
-# By its installed name, as the texts that --help quotes call it too.
+# Runs the program under its installed name, so that --help uses that name, too.
 help() {
   (exec -a "$name" "$program" "$@" --help) |
     sed -E 's/(^|[ (:])(train|eval|probe|bench) --/\1rankine-\2 --/g'
@@ -19,7 +19,7 @@ subcommands=$(awk '/^Subcommands:/ {on = 1; next} /^$/ {on = 0} on {print $1}' <
 all=$help
 for subcommand in $subcommands; do all+=$'\n'$(help "$subcommand"); done
 
-# One --help as sections of a man page: each group a section, each flag an entry, lines as they are broken there.
+# Turns one --help into sections of a man page: a section for each group, an entry for each flag; keeps line breaks.
 sections() {
   awk '
     function roff(text) {

@@ -20,7 +20,7 @@ import time
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TIMEOUT = 600  # seconds: of one run of tests; a fault may well hang them
+TIMEOUT = 600  # seconds for one run of tests, which a fault may hang
 # Suites whose tests start the programs.
 RUN_PROGRAMS = ("Run", "TrainProgram", "TrainProcesses", "ProgramFlags", "CheckpointValues", "fault_test:")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every loss for one epoch on real handwriting, with recipes/omniglot.toml as far as one epoch allows: prints a
-# markdown table of R@1 and MAP@R on characters of alphabets never trained on, before and after. Fails when one
-# diverges or does not gain R@1.
+# Trains every loss for one epoch on real handwriting, with recipes/omniglot.toml as far as one epoch allows, and
+# prints a markdown table of R@1 and MAP@R on characters of alphabets never trained on, before and after. Fails if a
+# loss diverges or does not improve R@1.
 # Usage: tools/scripts/omniglot_losses.sh DATA [BUILD [LOSS...]]
 #   DATA   the folder with images_background_small1 and images_background_small2, unpacked
 #   BUILD  default build; LOSS default: every registered loss that trains embeddings
@@ -22,23 +22,23 @@ for part in images_background_small1 images_background_small2; do
 done
 
 if [ ${#losses[@]} -eq 0 ]; then
-  # Those on scores (rambo_map, rambo_apc) train no embeddings.
+  # Losses on scores (rambo_map, rambo_apc) train no embeddings.
   for name in $("$build/bin/probe" --help | sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p'); do
     "$build/bin/probe" --loss "$name" --help | grep -q 'reads /embeddings' && losses+=("$name")
   done
 fi
 
-# The same for all losses, where one epoch from random weights asks for other than the recipe: batches of 32 make
-# 85 steps of the 2,720 images, where 128 make 21; batch norm stays what it is before training (mean 0, variance 1),
-# because its running statistics follow too slowly to be compared with the untrained network; 32 pixels, a
-# quarter of the time.
+# Where one epoch from random weights needs other values than the recipe, for all losses alike: batches of 32 make
+# 85 steps of the 2,720 images, those of 128 only 21; batch norm keeps its initial statistics (mean 0, variance 1),
+# because running ones follow too slowly to be compared with the untrained network; 32 pixels take a quarter of the
+# time.
 settings=(--image-size 32 --resize 32 --batch 32 --batches 85 --bn frozen)
 # Losses that compare with fixed similarities or with proxies, not with other items, push every embedding of an
 # untrained network the same way: a third of the rate keeps them from undoing it. Classes that come once in an
 # epoch teach proxies little, so nsl draws images at random, as its paper does.
 declare -A own=([contrastive]='--lr 3e-5' [proxy_anchor]='--lr 3e-5' [nsl]='--lr 3e-5 --sampler random')
 
-# number KEY FILE LINE: a number of that line of metrics.jsonl.
+# number KEY FILE LINE: prints a number from a line of metrics.jsonl.
 number() { sed -n "$3p" "$2" | sed -nE "s/.*\"$1\": ?([0-9.eE+-]+).*/\1/p"; }
 
 failures=0

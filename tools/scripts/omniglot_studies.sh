@@ -22,7 +22,7 @@ for folder in "$train_set" "$data/images_background_small2"; do
 done
 mkdir -p "$out"
 
-# run NAME FLAG...: trains into $out/NAME, unless it is there.
+# run NAME FLAG...: trains into $out/NAME, unless that exists.
 run() {
   local name=$1
   shift
@@ -31,7 +31,7 @@ run() {
   "$build/bin/train" "$@" ${FLAGS:-} --seed 0 --quiet --out "$out/$name" >"$out/$name.log" 2>&1
   touch "$out/$name/finished"
 }
-# number KEY FILE: of one JSON object.
+# number KEY FILE: prints a number from a file that holds one JSON object.
 number() {
   python3 -c 'import json, sys; print(f"""{json.load(open(sys.argv[2]))["metrics"][sys.argv[1]]:.3f}""")' "$1" "$2"
 }

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Packs what a machine with a GPU needs to show what is claimed of it into one archive, for machines that have no
-# network, no compiler and no packages: the programs, the GPU's tests, the golden files, the scripts, and every library
-# that a bare Debian 12 or Ubuntu 24.04 lacks. Unpacked anywhere, its script `run` runs the pieces of
-# tools/scripts/gpu_proof.sh by name. CUDA's libraries are not in it: they are found on that machine
+# Packs everything that checks the claims about GPUs into one archive, for a GPU machine without network, compiler and
+# packages: the programs, the GPU tests, the golden files, the scripts, and every library that a bare Debian 12 or
+# Ubuntu 24.04 lacks. The archive can be unpacked anywhere; its script `run` runs the pieces of
+# tools/scripts/gpu_proof.sh by name. CUDA's libraries are not included: that machine must have them
 # (engine/driver/libraries.h).
 # Usage: tools/scripts/pack_gpu.sh [ARCHIVE]     build-gpu/rankine-gpu.tar.xz
-# Variables: BUILD=build-gpu             a build folder of its own: how programs are linked for this is not for others
-#            ARCHITECTURES=90-real       the GPUs it has code for, as RK_CUDA_ARCHITECTURES takes them
-#            LEVEL=9                     of xz; a lower one packs sooner
+# Variables: BUILD=build-gpu             a build folder of its own, because its programs are linked differently
+#            ARCHITECTURES=90-real       the GPUs to build for, as RK_CUDA_ARCHITECTURES takes them
+#            LEVEL=9                     xz's level; a lower one packs faster
 #            JOBS=cores
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build-gpu}
 archive=${1:-$build/rankine-gpu.tar.xz}
 jobs=${JOBS:-$(nproc)}
-programs="train probe bench"  # those that a piece calls
+programs="train probe bench"  # the ones that gpu_proof.sh's pieces call
 tests="cuda_test golden cudnn_test"
 commit=$(git rev-parse HEAD)
 [ -z "$(git status --porcelain --untracked-files=no)" ] || commit+=", with changes"
 
-# DT_RPATH instead of DT_RUNPATH: libraries find each other by it too. Open MPI would want its plug-ins, and processes
-# that a machine's own mpirun starts are of another version.
+# DT_RPATH instead of DT_RUNPATH, because libraries also find each other by it. No MPI: Open MPI would need its
+# plug-ins, and the machine's own mpirun is of another version.
 mkdir -p "$build"
 tools/scripts/setup_cudnn.sh "$build/third_party"
 if ! cmake --preset release -B "$build" -DRK_NATIVE=OFF -DRK_CUDA=ON \
@@ -39,7 +39,7 @@ root=$work/rankine-gpu
 mkdir -p "$root/bin" "$root/lib" "$root/tools/scripts" "$root/tests/golden"
 for name in $programs $tests; do strip -o "$root/bin/$name" "$build/bin/$name"; done
 
-# What is in every glibc and g++ runtime must be that machine's own: the driver and CUDA's libraries want it newer.
+# glibc's and g++'s runtime libraries must be the machine's own: its driver and CUDA's libraries may need newer ones.
 theirs='lib(c|m|dl|pthread|rt|resolv|stdc\+\+|gcc_s)\.so\.[0-9]+'
 for name in $programs $tests; do ldd "$build/bin/$name"; done | sort -u >"$work/needed"
 if grep 'not found' "$work/needed" >&2; then
@@ -61,7 +61,7 @@ cp -r recipes "$root/"
 echo "$commit" >"$root/COMMIT"
 cp tools/scripts/gpu_package_run.sh "$root/run"
 
-# One dictionary over all of it: the programs have most of their code in common.
+# One dictionary over the whole archive, because the programs share most of their code.
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner -cf - rankine-gpu |
   xz -T1 --x86 "--lzma2=preset=${LEVEL:-9},dict=256MiB" >"$archive.part"
 mv "$archive.part" "$archive"

@@ -18,7 +18,7 @@ LOOKS = {
              "arrow": "#656c76", "A training step": "#4493f8", "An evaluation": "#f0883e", "on": "#0d1117"},
 }
 WALKS = ["A training step", "An evaluation"]
-# How many lists of modules stand side by side: as many as let every arrow point straight down.
+# How many columns of modules each row has, chosen so that every arrow points straight down.
 COLUMNS = {"tools": 4, "kernels": 3, "retrieval": 2, "engine": 4}
 WIDTH, MARGIN, LINE, HEAD, GAP = 980, 20, 24, 30, 34
 

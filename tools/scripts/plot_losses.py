@@ -27,7 +27,7 @@ import matplotlib.pyplot as pyplot
 NEGATIVES = numpy.linspace(0.0, 0.6, 100)
 PLACES = numpy.concatenate([numpy.linspace(-0.06, 0.53, 16), numpy.linspace(0.55, 0.62, 13),
                             numpy.linspace(0.65, 0.98, 7)])
-MIDDLE = 0.45  # where the positive stands in the right column
+MIDDLE = 0.45  # the positive's similarity in the right column
 
 # RaMBO's step lambda is made for the gradient of a whole batch, which one query alone exceeds by the number of
 # its (query, positive) pairs: 384 for 128 items, 4 a class.
@@ -41,7 +41,7 @@ FAMILIES = [
     ("proxies", ["nsl", "proxy_anchor"]),
     ("score matrices", ["rambo_map", "rambo_apc"]),
 ]
-NOT_DRAWN = {"rambo_map_apc"}  # a weighted sum of two that are
+NOT_DRAWN = {"rambo_map_apc"}  # a weighted sum of two drawn losses
 
 
 class Engine:
@@ -114,7 +114,7 @@ def save(figure, path):
     drawing = io.StringIO()
     figure.savefig(drawing, transparent=True, metadata={"Date": None})
     pyplot.close(figure)
-    with open(path, "w", encoding="utf-8") as file:  # a hundredth of a point is enough
+    with open(path, "w", encoding="utf-8") as file:  # numbers are rounded to a hundredth of a point
         file.write(re.sub(r"(\d+\.\d{2})\d+", r"\1", drawing.getvalue()))
 
 

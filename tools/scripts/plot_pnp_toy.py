@@ -23,7 +23,7 @@ import tempfile
 import h5py
 import matplotlib
 import numpy
-from plot_losses import save, style  # which lies beside this file, and draws SVG
+from plot_losses import save, style  # in this folder
 from matplotlib import pyplot
 
 LOSSES = ["pnp_ib", "pnp_dq"]

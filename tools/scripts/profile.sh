@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Takes a profile of one training step or one loss on the GPU: a time line with Nsight Systems, and bytes and tensor
-# use of every kernel with Nsight Compute, which runs each kernel several times. `bench` marks what is looked at with
-# the range "measured". All of it lies in BUILD/profile afterwards:
+# Profiles one training step or one loss on the GPU: a time line with Nsight Systems, and bytes and tensor core use of
+# every kernel with Nsight Compute, which runs each kernel several times. Only the range "measured", which `bench`
+# marks, is profiled. The results lie in BUILD/profile:
 #   NAME.nsys-rep    open with nsys-ui         NAME.kernels.txt, NAME.ranges.txt   its summaries
 #   NAME.ncu-rep     open with ncu-ui          NAME.csv                            the same as text
-#   NAME.txt         what ran and what it said of itself, and the table of NAME.csv (tools/scripts/profile_table.py)
-# Where one of the two profilers is missing the other's part is done. docs/profiling.md explains.
+#   NAME.txt         what ran, its output, and the table made from NAME.csv (tools/scripts/profile_table.py)
+# If one of the two profilers is missing, only the other's part is done. docs/profiling.md explains.
 # Usage: tools/scripts/profile.sh step|loss BUILD [FLAGS of bench]
 #   as:  tools/scripts/profile.sh loss build --loss fastap --n 1024
-# Variables: LIMIT=      seconds for all of it, at most half of them for the time line: a profiler that takes longer is
-#                        interrupted, and what it has by then is used
+# Variables: LIMIT=      seconds for all of it, at most half of them for the time line; a profiler that takes longer is
+#                        interrupted, and its results so far are used
 set -euo pipefail
 what=${1:?step or loss} build=${2:?the build folder} name=$1
 shift 2
 case $what in
-  # Without the graph: in a replayed one the host no longer tells the nodes apart.
+  # Without the graph: in a replayed graph the host cannot mark the nodes one by one.
   step) defaults=(--arch resnet50 --batch 128 --bn train --precision fp16 --graph off --repeats 3) ;;
   loss) defaults=(--loss smooth_ap --n 4096 --dim 512 --repeats 3) ;;
   *) echo "error: $what: no such profile; use step or loss" >&2; exit 2 ;;
 esac
-# A flag that is given takes the default's place, which bench would refuse to see twice.
+# A given flag replaces the default, because bench refuses the same flag twice.
 flags=()
 for ((i = 0; i < ${#defaults[@]}; i += 2)); do
   given=no
@@ -45,7 +45,7 @@ if [ ! -x "$build/bin/bench" ]; then
   echo "error: $build/bin/bench is not there; build it with make" >&2
   exit 3
 fi
-# Where the packages put them, beside what PATH says.
+# Adds the folders where the packages install the profilers.
 PATH=$PATH:/usr/local/cuda/bin
 for folder in /opt/nvidia/nsight-systems/*/bin /opt/nvidia/nsight-compute/*; do PATH=$PATH:$folder; done
 systems=$(command -v nsys || true) compute=$(command -v ncu || true)
@@ -59,7 +59,7 @@ rm -f "$out/$name".*
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | sed -n 1p)
 echo "$gpu: ${command[*]}"
 
-# failed LOG: the reason in it, as one line.
+# failed LOG: prints the log's reason in one line.
 failed() {
   local why
   why=$(grep -m 1 -E 'ERR_NVGPUCTRPERM|==ERROR==|^error:|[Ee]rror' "$1" || tail -n 1 "$1")
@@ -70,8 +70,8 @@ failed() {
   echo "error: $2 failed: ${why#error: } (all of it is in $1)" >&2
 }
 
-# at_most SECONDS COMMAND...: interrupted then, as by a terminal, so that a profiler writes down what it has. What runs
-# in a script's background would have that signal ignored. No LIMIT, no end.
+# at_most SECONDS COMMAND...: interrupts the command then as a terminal does, so that a profiler writes what it has. env
+# restores that signal, which a script in the background ignores. Without LIMIT there is no limit.
 at_most() {
   local seconds=0
   [ -z "${LIMIT:-}" ] || seconds=$(($1 > 1 ? $1 : 1))
@@ -101,14 +101,14 @@ else
 fi
 if [ -n "$compute" ]; then
   "$compute" --version 2>/dev/null | grep Version || true
-  # Clocks and caches as the program finds them.
+  # ncu must not change clocks or caches: they stay as in a normal run.
   ended=well
   at_most $((${LIMIT:-0} - SECONDS)) "$compute" --nvtx --nvtx-include "rankine@measured/" --clock-control none \
     --cache-control none \
     --metrics gpu__time_duration.sum,dram__bytes.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed \
     --csv --page raw --print-units base --force-overwrite --export "$out/$name" --log-file "$out/$name.csv" \
     "${command[@]}" >"$out/$name.ncu.log" 2>&1 || ended=early code=5
-  # ncu may print nothing where it writes a report: the table is in there.
+  # ncu may print nothing if it writes a report; the table is then read from the report.
   if ! grep -q '^"ID"' "$out/$name.csv" 2>/dev/null && [ -s "$out/$name.ncu-rep" ]; then
     "$compute" --import "$out/$name.ncu-rep" --csv --page raw --print-units base \
       >"$out/$name.csv" 2>>"$out/$name.ncu.log" || true
@@ -120,7 +120,7 @@ if [ -n "$compute" ]; then
   fi
   [ $ended = well ] || echo "ncu was interrupted or failed: the table is of what it has (see $out/$name.ncu.log)"
   table=("$(dirname "$0")/profile_table.py" "$out/$name.csv" --json "$out/$name.json" "${precision[@]}")
-  # Of a GPU it does not know, the table without shares of a peak.
+  # For a GPU that profile_table.py does not know, the table has no shares of the peak.
   "${table[@]}" --gpu "$gpu" >"$out/$name.table" 2>"$out/$name.table.log" ||
     "${table[@]}" >"$out/$name.table" 2>"$out/$name.table.log" ||
     { failed "$out/$name.table.log" "the table"; exit 5; }

@@ -22,8 +22,8 @@ import json
 import re
 import sys
 
-# Data sheets: memory in GB/s, dense fp16 and bf16 in TFLOP/s; tf32 has half of it. Of the several cards called A100 or
-# H100 the SXM ones with 80 GB; longer names go first.
+# From data sheets: memory in GB/s, dense fp16 and bf16 in TFLOP/s; tf32 has half of that. A100 and H100 stand for the
+# SXM cards with 80 GB. The first name that matches counts, so longer names come first.
 GPUS = {
     "A100-SXM4-40GB": (1555, 312),
     "A100-PCIE-40GB": (1555, 312),
@@ -41,7 +41,7 @@ TIME = "gpu__time_duration.sum"
 BYTES = [["dram__bytes.sum"], ["dram__bytes_read.sum", "dram__bytes_write.sum"]]
 TENSOR = re.compile(r"^sm__(pipe_tensor|inst_executed_pipe_tensor).*\.pct_of_peak_sustained_(elapsed|active)$")
 DOMAIN = "rankine"  # engine/driver/cuda/profile.cpp
-OUTERMOST = "measured"  # kMeasuredRange of engine/driver/profile.h: in every line, so in none of ours
+OUTERMOST = "measured"  # kMeasuredRange of engine/driver/profile.h: left out, because every line has it
 SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3,
            "s": 1.0, "second": 1.0}
 PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}

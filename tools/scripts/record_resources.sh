@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Runs nvcc and keeps what ptxas says of each kernel (-Xptxas -v) in <object>.resources beside the
-# object; everything else nvcc says goes to standard error. Usage: record_resources.sh nvcc
-# ARGUMENTS...
+# Runs nvcc and writes what ptxas prints about each kernel (-Xptxas -v) to <object>.resources beside the
+# object; nvcc's other output goes to standard error. Usage: record_resources.sh nvcc ARGUMENTS...
 set -uo pipefail
 object=
 previous=

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Looks at what the build needs, says what is missing and installs it (Debian and Ubuntu, as root or
-# with sudo). Where nothing is missing it does nothing and needs no network.
-# Usage: tools/scripts/setup.sh [check|ci]   check: install nothing; ci: the tools of `make lint` and of the
-# sanitizer builds too, and MPI. (clang-tidy itself comes with pip, tools/scripts/lint.sh.)
+# Checks what the build needs, says what is missing and installs it (Debian and Ubuntu, as root or with
+# sudo). If nothing is missing, it does nothing and needs no network.
+# Usage: tools/scripts/setup.sh [check|ci]   check: install nothing; ci: also the tools of `make lint` and of
+# the sanitizer builds, and MPI. (clang-tidy itself comes by pip, see tools/scripts/lint.sh.)
 set -euo pipefail
 
 mode=${1:-build}
@@ -11,9 +11,9 @@ case $mode in
   *) echo "error: $mode: no such mode; use tools/scripts/setup.sh [check|ci]" >&2; exit 2 ;;
 esac
 
-# package | what shows that it is there: a command, a header the compiler finds, pkg-config's word, or a
-# flag that clang++ can link with.
-# OpenCL: Debian's package of oneDNN asks for it when it is linked, though Rankine does not use it.
+# package | what proves that it is installed: a command, a header that the compiler finds, a pkg-config
+# module, or a flag that clang++ can link with.
+# OpenCL: Debian's oneDNN needs it to be linked, though Rankine does not use it.
 needed='
 g++|command g++
 cmake|command cmake

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Looks for what the GPU's layers are built with besides the CUDA toolkit and fetches what is missing with
-# pip into FOLDER, which the build looks into (build/third_party): the headers of cuDNN's frontend, 2 MB,
-# and when asked for cuDNN itself. Where nothing is missing, or no CUDA toolkit is there to use it, it
-# does nothing and needs no network. All of it is optional: where a download fails it says so and the
-# programs are built without.
+# Fetches what the GPU layers need besides the CUDA toolkit, if it is missing, with pip into FOLDER, where
+# the build looks for it (build/third_party): the headers of cuDNN's frontend (2 MB) and, if asked for, cuDNN
+# itself. If nothing is missing, or there is no CUDA toolkit, it does nothing and needs no network. All of it
+# is optional: if a download fails, it says so, and the programs are built without.
 # Usage: tools/scripts/setup_cudnn.sh FOLDER [check|library]   check: install nothing, only say what is missing;
-# library: cuDNN too, several hundred MB, where it is missing
+# library: also cuDNN, several hundred MB, if it is missing
 set -euo pipefail
 folder=${1:?a folder, as build/third_party}
 mode=${2:-headers}
@@ -14,8 +13,8 @@ case $mode in
   *) echo "error: $mode: no such mode; use tools/scripts/setup_cudnn.sh FOLDER [check|library]" >&2; exit 2 ;;
 esac
 
-# The last version before one whose sums beside a convolution cuDNN refuses (cmake/cudnn.cmake). Any of
-# its wheels holds the same headers; this one is fetched whatever the Python here is.
+# Later versions make sums beside a convolution that cuDNN refuses (cmake/cudnn.cmake). All wheels of a
+# version hold the same headers, so this one is fetched for any Python.
 frontend=nvidia-cudnn-frontend==1.17.0
 frontend_sha256=6ea44a8f2c0cfd20868b239ea13a2e0f32895dab868f6ff2bee01caf3778d273
 cudnn=9.19.0.56
@@ -45,7 +44,7 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# fetch REQUIREMENT FLAGS...: the one wheel, unpacked into $work/content.
+# fetch REQUIREMENT FLAGS...: fetches one wheel and unpacks it into $work/content.
 fetch() {
   tools/scripts/fetch_wheel.sh "$work/content" "$@" && return
   echo "not fetched: ${1%% *}; the programs are built without cuDNN" >&2

@@ -2,14 +2,14 @@
 # Unit tests in builds that watch memory (AddressSanitizer and UndefinedBehaviorSanitizer) or threads
 # (ThreadSanitizer). Usage: tools/scripts/test_sanitizers.sh address|files|thread [JOBS]
 #   address  all unit tests
-#   files    those of the folders that read files and hold the memory, built by clang++ beside the
-#            fuzz targets (tools/scripts/fuzz.sh) and of the same objects: minutes
+#   files    those of the folders that read files and manage memory, built by clang++ from the same
+#            objects as the fuzz targets (tools/scripts/fuzz.sh): minutes
 #   thread   the loader, the parallel sort, long rankings and the threads themselves
 #
-# Golden files, end-to-end runs and several processes stay in the plain build: under a sanitizer they take
-# tens of minutes and reach no code that the unit tests do not, and MPI itself leaks. ThreadSanitizer does not
-# see OpenMP's barriers and would report every oneDNN primitive, so it gets the tests that use neither; row
-# kernels under ThreadTeam are race_test, part of `make test`.
+# Golden files, end-to-end runs and tests with several processes run only in the plain build: under a sanitizer
+# they take tens of minutes and reach no code that the unit tests do not, and MPI itself leaks. ThreadSanitizer
+# does not see OpenMP's barriers and would report every oneDNN primitive, so it runs only tests that use
+# neither; race_test, part of `make test`, covers row kernels under ThreadTeam.
 set -euo pipefail
 kind=${1:?address, files or thread}
 jobs=${2:-$(nproc)}
@@ -32,8 +32,8 @@ build=build-$preset
 mkdir -p "$build"
 cmake --preset "$preset" >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; exit 1; }
 cmake --build "$build" -j "$jobs" --target "${targets[@]}"
-# A buffer larger than any memory is an error of ours to report, not the sanitizer's. OpenMP's runtime
-# keeps what it made for its threads.
+# Our code, not the sanitizer, must report a buffer larger than any memory. OpenMP's runtime never frees what
+# it allocates for its threads.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/leaks.supp:print_suppressions=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
