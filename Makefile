@@ -1,20 +1,20 @@
-# Forwards only: CMakeLists.txt is the one description of the build. `make help` lists what there is.
+# Only forwards to CMake: CMakeLists.txt alone describes the build. `make help` lists the targets.
 BUILD ?= build
 PRESET ?= release
 JOBS ?= $(shell nproc)
 GOLDENS ?= tests/golden
 LOSS ?= smooth_ap
-# What is not said stays as the build folder has it.
+# Options that are not given stay as the build folder has them.
 WERROR ?= $(if $(CI),ON)
 OPTIONS ?=
 PREFIX ?= /usr/local
 
 PIECE ?= all
 
-# Of `make test-kills`, in each configuration.
+# Kills of `make test-kills` in each configuration.
 KILLS ?= 100
 
-# Of `make fuzz`, for all targets together.
+# Seconds of `make fuzz` for all targets together.
 SECONDS ?= 600
 
 .PHONY: all configure setup demo install deb test test-golden test-gpu test-sanitizers test-kills test-faults fuzz \
@@ -37,7 +37,7 @@ demo: configure
 	@cmake --build $(BUILD) --target train eval -j $(JOBS)
 	@tools/scripts/demo.sh $(BUILD)
 
-# Builds nothing where something is built: `make && sudo make install` leaves no files of root's here.
+# Builds only if nothing is built yet: `make && sudo make install` must leave no files of root's here.
 install:
 	@[ -e $(BUILD)/man/rankine-bench.1 ] || $(MAKE) --no-print-directory all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
@@ -46,7 +46,7 @@ deb:
 	@$(MAKE) --no-print-directory all BUILD=$(BUILD)-deb OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(OPTIONS)'
 	@cpack --config $(BUILD)-deb/CPackConfig.cmake -B $(BUILD)-deb
 
-# Tests run side by side: threads that spin while they wait would take one another's processors.
+# Tests run in parallel: threads that spin while they wait would take other tests' processors.
 test: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 	@OMP_WAIT_POLICY=PASSIVE ctest --test-dir $(BUILD) --no-tests=error --output-on-failure -j $(JOBS)
