@@ -2,7 +2,10 @@
 // exp(-r(x - t))); thresholds t_m = -1 + m ds, m < count;  T(t) and F(t) are means of sg_r over the
 // scores of positives and of negatives: of every query's hardest pair, or of all its pairs. T and F
 // couple all rows, so a first pass writes each row's sums,
-//   stats[m] = sum of 1 - sg_r(positive, t_m),  stats[count + m] = sum of sg_r(negative, t_m),
+//   hardest pairs  stats[b] = the positive's share of bin b <= count (AucParams),
+//                  stats[count + 1 + b] = the negative's;
+//   all pairs      stats[m] = sum of 1 - sg_r(positive, t_m),
+//                  stats[count + m] = sum of sg_r(negative, t_m),
 // and the second writes dLoss/ds to grad[0..pad(columns)), which may be the memory of in.scores.
 // The second pass needs from the first:
 //   hardest pairs  slope[m] and slope[count + m] = dLoss/d(sum of sg_r at t_m) of positives and of
@@ -44,54 +47,66 @@ template <class S> struct AucParams {
     const S u = half_sigmoid(r * (score - threshold(m)));
     return r * (u - u * u);
   }
+
+  // The thresholds make count + 1 bins, and a score has a share in each: missed(0) in bin 0, below
+  // all thresholds; value(m) - value(m + 1) in bin m + 1, between two of them; value(count - 1) in
+  // the last. With g = exp(-r ds / 2), e = exp(-|r x|) and x the distance from the bin's middle, the
+  // difference is (1 - g^2) e / ((g + e)(1 + g e)), in which nothing cancels.
+  RK_FN RK_INLINE S half_step() const { return exp_negative(-r * step / 2); }  // g
+  RK_FN RK_INLINE S between(S score, int m, S g) const {
+    const S middle = (static_cast<S>(m) + S(0.5)) * step - 1;
+    const S e = exp_negative(-std::abs(r * (score - middle)));
+    return (1 - g * g) * e * reciprocal((g + e) * (1 + g * e));
+  }
 };
 
-// From the totals of the stats: the loss, 1 - the area under the curve, and slopes [2 count], its
-// derivatives by the sums of sg_r. With C = 1 - T, and F_0 and F_1 at the first and the last
-// threshold, the sum of F(t) - F(t + ds) telescopes and
-//   loss = 1 - F_0 + F_1 + sum_t (C(t) + C(t + ds))/2 (F(t) - F(t + ds))
-// No term is negative, so a loss near 0 keeps its digits, except in 1 - F_0: contributions below
-// the rounding of 1 are lost, exp(-r (1 + s)) of a negative at s. (With all pairs, every sigmoid
-// below that of -kZero is lost.) `positives` and `negatives`: the number of sg_r in the totals.
-template <class S, class Team>
-RK_FN void finish_auc(const Team& team, int count, double positives, double negatives,
-                      const double* totals, S* slopes, double* loss) {
-  const auto c = [=](int m) { return totals[m] / positives; };
-  const auto f = [=](int m) { return totals[count + m] / negatives; };
-  const auto above_zero = [](double x) { return x > 0 ? x : 0.0; };  // negative only by rounding
+// From the totals over all scores: the loss, 1 - the area under the curve, and slopes [2 count], its
+// derivatives by the sums of sg_r. positive(b) and negative(b) are the totals of the shares of bin
+// b <= count; T and F are the shares above a threshold. A negative costs the positives in the bins
+// below its own and half of those in its own; below the first threshold or above the last it costs
+// all of them. So loss and slopes are sums of shares of one sign, and keep their digits however
+// close the loss is to 0 or 1. Totals are divided by the sum over all bins, which is the number of
+// scores up to the rounding of their shares.
+template <class S, class Team, class Positive, class Negative>
+RK_FN void finish_auc(const Team& team, int count, const Positive& positive,
+                      const Negative& negative, S* slopes, double* loss) {
+  const double positives = team.sum(count + 1, positive);
+  const double negatives = team.sum(count + 1, negative);
+  const double above_second = team.sum(count - 1, [&](int m) { return positive(m + 2); });
+  const auto inner = [=](int b) { return b > 0 && b < count; };
   team.for_each(count, [&](int m) {
-    double by_t = 0;
-    double by_f = 0;
-    if (m + 1 < count) {
-      by_t += (f(m) - f(m + 1)) / 2;
-      by_f -= (c(m) + c(m + 1)) / 2;
-    } else {
-      by_f -= 1;
-    }
-    if (m > 0) {
-      by_t += (f(m - 1) - f(m)) / 2;
-      by_f += (c(m - 1) + c(m)) / 2;
-    } else {
-      by_f += 1;
-    }
-    slopes[m] = static_cast<S>(-by_t / positives);
-    slopes[count + m] = static_cast<S>(-by_f / negatives);
+    const double by_t = (inner(m) ? negative(m) : 0) + (inner(m + 1) ? negative(m + 1) : 0);
+    // The curve's mean height in the bin below less that in the bin above; outer bins have none.
+    double by_f = (positive(m) + positive(m + 1)) / 2;
+    if (m == 0) by_f = -(positive(1) / 2 + above_second);
+    if (m + 1 == count) by_f = positive(m) / 2 + positive(m + 1);
+    slopes[m] = static_cast<S>(-by_t / 2 / negatives / positives);
+    slopes[count + m] = static_cast<S>(by_f / positives / negatives);
   });
-  const double between = team.sum(
-      count - 1, [&](int m) { return (c(m) + c(m + 1)) / 2 * above_zero(f(m) - f(m + 1)); });
-  team.for_each(1, [&](int) { *loss = above_zero(1 - f(0)) + f(count - 1) + between; });
+  team.for_each(1, [&](int) {
+    double below = 0;
+    double above_curve = 0;
+    for (int b = 1; b < count; ++b) {
+      below += positive(b - 1);
+      above_curve += negative(b) * (below + positive(b) / 2);
+    }
+    *loss = (negative(0) + above_curve / positives + negative(count)) / negatives;
+  });
 }
 
 template <class S> struct AucHardRow {
   using Params = AucParams<S>;
 
-  RK_BOTH static int stats(const Params& params) { return 2 * params.count; }
+  RK_BOTH static int stats(const Params& params) { return 2 * (params.count + 1); }
   RK_BOTH static int slopes(const Params& params, int) { return 2 * params.count; }
   static void place(Params& params, const S* slopes) { params.slope = slopes; }
   template <class Team>
-  RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
+  RK_FN static void finish(const Team& team, const BatchNumbers&, const double* totals,
                            Params* params, S* slopes, double* loss) {
-    finish_auc(team, params->count, batch.valid, batch.valid, totals, slopes, loss);
+    const double* const of_negatives = totals + params->count + 1;
+    const auto positive = [=](int b) { return totals[b]; };
+    const auto negative = [=](int b) { return of_negatives[b]; };
+    finish_auc(team, params->count, positive, negative, slopes, loss);
   }
 
   using Pieces = HardestPairPieces;
@@ -104,10 +119,20 @@ template <class S> struct AucHardRow {
   template <class Team>
   RK_FN static void measure_pair(const Team& team, const Params params, const HardestPair<S> pair,
                                  S* stats) {
-    S* const of_negative = stats + params.count;  // a sum in the index would compile to a scatter
-    team.for_each(params.count, [=](int m) {
-      stats[m] = params.missed(pair.positive, m);
-      of_negative[m] = params.value(pair.negative, m);
+    const int count = params.count;
+    S* const negative = stats + count + 1;
+    team.for_each(1, [=](int) {
+      stats[0] = params.missed(pair.positive, 0);
+      stats[count] = params.value(pair.positive, count - 1);
+      negative[0] = params.missed(pair.negative, 0);
+      negative[count] = params.value(pair.negative, count - 1);
+    });
+    const S g = params.half_step();
+    S* const inner_positive = stats + 1;  // a sum in the index would compile to a scatter
+    S* const inner_negative = negative + 1;
+    team.for_each(count - 1, [=](int m) {
+      inner_positive[m] = params.between(pair.positive, m, g);
+      inner_negative[m] = params.between(pair.negative, m, g);
     });
   }
 
@@ -214,12 +239,24 @@ template <class S> struct AucAllRow {
 
   RK_BOTH static int stats(const Params& params) { return 2 * params.count; }
   RK_BOTH static int slopes(const Params& params, int) { return 2 * params.count; }
-  // kernels/rows/auc_table.h makes params.gradient from the slopes.
+  // Shares are differences of the sums, so parts below the sums' rounding or below sigmoid(-kZero)
+  // are lost. kernels/rows/auc_table.h makes params.gradient from the slopes.
   template <class Team>
   RK_FN static void finish(const Team& team, const BatchNumbers& batch, const double* totals,
                            Params* params, S* slopes, double* loss) {
-    finish_auc(team, params->count, batch.positive_pairs, batch.negative_pairs, totals, slopes,
-               loss);
+    const int count = params->count;
+    const double positives = batch.positive_pairs;
+    const double negatives = batch.negative_pairs;
+    const double* const of_negatives = totals + count;
+    const auto positive = [=](int b) {
+      return (b < count ? totals[b] : positives) - (b > 0 ? totals[b - 1] : 0);
+    };
+    const auto negative = [=](int b) {
+      const double above = b < count ? of_negatives[b] : 0;
+      const double share = (b > 0 ? of_negatives[b - 1] : negatives) - above;
+      return share > 0 ? share : 0.0;  // negative only by rounding
+    };
+    finish_auc(team, count, positive, negative, slopes, loss);
   }
 
   // Room for n elements in two halves of whole vectors: element k shares a reciprocal with element
