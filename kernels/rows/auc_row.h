@@ -50,8 +50,8 @@ template <class S> struct AucParams {
 
   // The thresholds make count + 1 bins, and a score has a share in each: missed(0) in bin 0, below
   // all thresholds; value(m) - value(m + 1) in bin m + 1, between two of them; value(count - 1) in
-  // the last. With g = exp(-r ds / 2), e = exp(-|r x|) and x the distance from the bin's middle, the
-  // difference is (1 - g^2) e / ((g + e)(1 + g e)), in which nothing cancels.
+  // the last. With g = exp(-r ds / 2), e = exp(-|r x|) and x the distance from the bin's middle,
+  // the difference is (1 - g^2) e / ((g + e)(1 + g e)), in which nothing cancels.
   RK_FN RK_INLINE S half_step() const { return exp_negative(-r * step / 2); }  // g
   RK_FN RK_INLINE S between(S score, int m, S g) const {
     const S middle = (static_cast<S>(m) + S(0.5)) * step - 1;
@@ -60,13 +60,13 @@ template <class S> struct AucParams {
   }
 };
 
-// From the totals over all scores: the loss, 1 - the area under the curve, and slopes [2 count], its
-// derivatives by the sums of sg_r. positive(b) and negative(b) are the totals of the shares of bin
-// b <= count; T and F are the shares above a threshold. A negative costs the positives in the bins
-// below its own and half of those in its own; below the first threshold or above the last it costs
-// all of them. So loss and slopes are sums of shares of one sign, and keep their digits however
-// close the loss is to 0 or 1. Totals are divided by the sum over all bins, which is the number of
-// scores up to the rounding of their shares.
+// From the totals over all scores: the loss, 1 - the area under the curve, and slopes [2 count],
+// its derivatives by the sums of sg_r. positive(b) and negative(b) are the totals of the shares of
+// bin b <= count; T and F are the shares above a threshold. A negative costs the positives in the
+// bins below its own and half of those in its own; below the first threshold or above the last it
+// costs all of them. So loss and slopes are sums of shares of one sign, and keep their digits
+// however close the loss is to 0 or 1. Totals are divided by the sum over all bins, which is the
+// number of scores up to the rounding of their shares.
 template <class S, class Team, class Positive, class Negative>
 RK_FN void finish_auc(const Team& team, int count, const Positive& positive,
                       const Negative& negative, S* slopes, double* loss) {
