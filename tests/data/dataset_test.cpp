@@ -345,7 +345,7 @@ TEST(Folder, AClassMayHaveTheNameOfASplit) {
   folder.picture("train/1.png", 2);
   EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTrain)),
             (std::vector<std::string>{"bus", "train"}));
-  EXPECT_TRUE(open_dataset(folder.spec(), Split::kTest).part().starts_with("all of it"));
+  EXPECT_TRUE(open_dataset(folder.spec(), Split::kTest).part().starts_with("the whole set"));
 }
 
 TEST(Folder, WhatIsLeftOutIsCounted) {

@@ -520,7 +520,9 @@ run_piece() {
   log=$(mktemp)
   before=$(clocks)
   started=$SECONDS
-  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >"$log" 2>&1
+  # Appending: tests beside one another print at the same time, and cat's copies at a shared offset overwrite each
+  # other.
+  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >>"$log" 2>&1
   code=$?
   finding=$(tail -n 1 "$log")
   case $code in

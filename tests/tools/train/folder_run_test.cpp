@@ -323,7 +323,7 @@ TEST_F(FolderRun, OtherFilesAreCountedAndOddJpegsAreRead) {
 TEST_F(FolderRun, PathsAsPeopleWriteThem) {
   const Finished bare = eval({"--checkpoint", in("run/best.h5"), "--data", in("flat")});
   EXPECT_EQ(bare.code, 0) << bare.err;
-  EXPECT_TRUE(holds(bare.out, flat() + ", all of it"));
+  EXPECT_TRUE(holds(bare.out, flat() + ", the whole set"));
   const Finished home =
       run_to_end({"/usr/bin/env", "HOME=" + folder_->path().string(), kEval, "--checkpoint",
                   in("run/best.h5"), "--data", "folder:~/flat,val_classes=0.25", "--split", "val"},
