@@ -22,7 +22,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT = 600  # seconds for one run of tests, which a fault may hang
 # Suites whose tests start the programs.
-RUN_PROGRAMS = ("Run", "TrainProgram", "TrainProcesses", "ProgramFlags", "CheckpointValues", "fault_test:")
+RUN_PROGRAMS = ("Run", "TrainProgram", "TrainProcesses", "ProgramFlags", "CheckpointValues", "Convert.", "fault_test:")
 
 
 def faults(only):
@@ -50,7 +50,7 @@ class Builder:
         """Whether what the tests need can be built."""
         targets = sorted({test.split(":")[0] for test in tests})
         if any(suite in test for test in tests for suite in RUN_PROGRAMS):
-            targets += ["train", "eval", "probe", "bench"]
+            targets.append("programs")
         done = subprocess.run(
             ["cmake", "--build", self.folder, "-j", str(self.jobs), "--target", *targets],
             cwd=ROOT, capture_output=True, text=True, check=False)
