@@ -1,7 +1,8 @@
 // The few vector operations the channel kernels need, over 16 (AVX-512), 8 (AVX2) or 1 lanes, so
 // that each kernel is written once. Lanes<L>::Bits holds one bit a lane: keeping the signs of a
 // ReLU takes 1/32 of the tensor's memory instead of a second copy. store_bytes() stores a V of
-// small whole numbers as bytes.
+// small whole numbers as bytes. max(a, b) is `a` if one of them is NaN, so that a ReLU,
+// max(x, 0), keeps NaN.
 //
 // stream() stores past the caches, so that a pass over a tensor larger than the caches does not
 // first read the lines it overwrites. Its address must be aligned to the vector, and other threads
@@ -51,7 +52,7 @@ template <> struct Lanes<8> {
   static V all(float x) { return _mm256_set1_ps(x); }
   static void stream(float* p, V v) { _mm256_stream_ps(p, v); }
   static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
-  static V max(V a, V b) { return _mm256_max_ps(a, b); }
+  static V max(V a, V b) { return _mm256_max_ps(b, a); }
   static Bits positive(V v) {
     return positive_mask(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GT_OQ));
   }
@@ -91,7 +92,7 @@ template <> struct Lanes<16> {
   static void stream(float* p, V v) { _mm512_stream_ps(p, v); }
   static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
   // The masked form: g++ 12 warns about an undefined operand inside the plain one.
-  static V max(V a, V b) { return _mm512_maskz_max_ps(0xFFFF, a, b); }
+  static V max(V a, V b) { return _mm512_maskz_max_ps(0xFFFF, b, a); }
   static Bits positive(V v) { return _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ); }
   static V keep(Bits bits, V v) { return _mm512_maskz_mov_ps(bits, v); }
   static Bits greater(V a, V b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }

@@ -2,7 +2,7 @@
 // steps with momentum, so that state left behind by one step shows in the next.
 #include "engine/base/error.h"
 #include "tests/cuda/gpu.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/thread_group.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"

@@ -3,7 +3,8 @@
 #include "data/images/resize.h"
 #include "data/images/transform.h"
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "engine/base/random.h"
+#include "tests/support/messages.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,11 +2,13 @@
 
 #include "data/sources/known_classes.h"
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/data/picture_folder.h"
+#include "tests/support/messages.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <set>
 
 namespace rk {
@@ -26,7 +28,7 @@ std::string usage_error(const std::string& spec) {
 }
 
 TEST(Folder, ClassesAlone) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   for (const char* name :
        {"b/2.png", "b/10.png", "b/3.jfif", "a/x.JPG", "a/.hidden.png", "a/notes.txt"}) {
     folder.picture(name, 1);
@@ -45,7 +47,7 @@ TEST(Folder, ClassesAlone) {
 }
 
 TEST(Folder, CategoriesAndSplits) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   for (const char* name : {"train/Greek/c1/a.png", "train/Latin/c1/a.png", "train/Latin/c2/a.png",
                            "test/Korean/c1/a.png"}) {
     folder.picture(name, 1);
@@ -62,7 +64,7 @@ TEST(Folder, CategoriesAndSplits) {
 }
 
 TEST(Folder, ChosenCategories) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   for (const char* name : {"Latin/c1/a.png", "Japanese_(katakana)/c1/a.png", "Tagalog/c1/a.png"}) {
     folder.picture(name, 1);
   }
@@ -76,7 +78,7 @@ TEST(Folder, ChosenCategories) {
 
 // Each split keeps those of the chosen categories that it has; none need be in all splits.
 TEST(Folder, ChosenCategoriesOfSplits) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   for (const char* name : {"train/Latin/c1/a.png", "train/Greek/c2/a.png", "val/Thai/c3/a.png",
                            "val/Latin/c4/a.png", "test/Korean/c5/a.png"}) {
     folder.picture(name, 1);
@@ -95,7 +97,7 @@ TEST(Folder, ChosenCategoriesOfSplits) {
 }
 
 TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 10, 2);
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).classes().size(), 10U);
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTest).classes().size(), 10U);
@@ -132,7 +134,7 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
 // merge=3 merges three classes of a category each; classes left over go into the category's last
 // one, and a category with fewer than three becomes one class.
 TEST(Folder, TrainingClassesCanBeMerged) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   for (const char* name :
        {"a/c1", "a/c2", "a/c3", "a/c4", "a/c5", "a/c6", "a/c7", "b/c8", "b/c9"}) {
     folder.picture(std::string("train/") + name + "/0.png", 1);
@@ -170,7 +172,7 @@ TEST(Folder, TrainingClassesCanBeMerged) {
 // A class that was trained on is recognised by its own name, even if it was part of a merged class
 // or read with the split in front of its name.
 TEST(KnownClasses, AreFoundHoweverTheyWereRead) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("train/c", 6, 1);
   folder.classes("test/t", 2, 1);
   const Dataset plain = open_dataset(folder.spec(), Split::kTrain);
@@ -197,7 +199,7 @@ TEST(KnownClasses, AreFoundHoweverTheyWereRead) {
 }
 
 TEST(Folder, SmallClassesCanBeLeftOut) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("big", 2, 3);
   folder.classes("small", 1, 1);
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).classes().size(), 3U);
@@ -210,7 +212,7 @@ TEST(Folder, SmallClassesCanBeLeftOut) {
 
 // A class with a single query picture may have more in the gallery.
 TEST(Folder, SmallClassesAreCountedOverBothSidesOfATest) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   for (const char* name : {"query/a/1.png", "gallery/a/2.png", "query/b/3.png", "gallery/c/4.png",
                            "gallery/d/5.png", "gallery/d/6.png", "gallery/d/7.png"}) {
     folder.picture(name, 1);
@@ -227,7 +229,7 @@ TEST(Folder, SmallClassesAreCountedOverBothSidesOfATest) {
 }
 
 TEST(Folder, FingerprintSeesNamesLabelsAndOrder) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 3, 2);
   const std::uint64_t before = open_dataset(folder.spec(), Split::kTrain).fingerprint();
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).fingerprint(), before);
@@ -238,7 +240,7 @@ TEST(Folder, FingerprintSeesNamesLabelsAndOrder) {
 }
 
 TEST(Folder, BadFoldersAreNamed) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   const std::string root = folder.path().string();
   EXPECT_TRUE(holds(input_error("folder:" + root + "/absent"), "/absent: no such folder"));
   EXPECT_TRUE(holds(usage_error("folder"), "no path given"));
@@ -267,7 +269,7 @@ TEST(Folder, BadFoldersAreNamed) {
 }
 
 TEST(Folder, LinksAndSpecialFiles) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 1, 2);
   std::filesystem::create_symlink("0.png", folder.path() / "c0/link.png");
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).size(), 3);
@@ -294,7 +296,7 @@ TEST(Folder, LinksAndSpecialFiles) {
 
 TEST(Folder, UnreadableFolder) {
   if (geteuid() == 0) GTEST_SKIP() << "the superuser may read everything";
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 2, 2);
   std::filesystem::permissions(folder.path() / "c1", std::filesystem::perms::none);
   EXPECT_TRUE(holds(input_error(folder.spec()), "/c1: the folder cannot be read"));
@@ -302,7 +304,7 @@ TEST(Folder, UnreadableFolder) {
 }
 
 TEST(Folder, AClassInTwoSplitsIsRefused) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.picture("train/a/1.png", 1);
   folder.picture("test/a/1.png", 2);
   EXPECT_TRUE(holds(input_error(folder.spec()), "/test: class 'a' is also in another split"));
@@ -310,7 +312,7 @@ TEST(Folder, AClassInTwoSplitsIsRefused) {
 }
 
 TEST(Folder, SplitsByEveryName) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.picture("TRAINING/a/1.png", 1);
   folder.picture("Dev/b/1.png", 2);
   folder.picture("query/c/1.png", 3);
@@ -340,7 +342,7 @@ TEST(Folder, SplitsByEveryName) {
 }
 
 TEST(Folder, AClassMayHaveTheNameOfASplit) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.picture("bus/1.png", 1);
   folder.picture("train/1.png", 2);
   EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTrain)),
@@ -349,7 +351,7 @@ TEST(Folder, AClassMayHaveTheNameOfASplit) {
 }
 
 TEST(Folder, WhatIsLeftOutIsCounted) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 2, 1);
   for (const char* name : {"c0/a.HEIC", "c1/b.heic", "c1/film.mp4", "c0/plain", "__MACOSX/x.png",
                            "@eaDir/y/z.jpg", ".DS_Store"}) {
@@ -365,13 +367,13 @@ TEST(Folder, WhatIsLeftOutIsCounted) {
   EXPECT_EQ(text_of(more.left_out()),
             "files that are no images it reads: 2 .heic, 1 .mp4, 1 without an ending; 4 empty "
             "folders ('c2', 'c3', 'c4', ...)");
-  const TemporaryFolder hollow;
+  const PictureFolder hollow;
   std::filesystem::create_directories(hollow.path() / "a");
   EXPECT_TRUE(holds(input_error(hollow.spec()), "its folders are empty"));
 }
 
 TEST(Folder, ValClassesWhereThereIsAValSplit) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.picture("train/a/1.png", 1);
   folder.picture("val/b/1.png", 2);
   EXPECT_EQ(open_dataset(folder.spec(), Split::kVal).size(), 1);

@@ -25,6 +25,7 @@
 #include "engine/base/random.h"
 #include "engine/system/read_file.h"
 #include "tests/support/image_goldens.h"
+#include "tests/support/temporary_folder.h"
 
 namespace rk {
 namespace {
@@ -270,13 +271,7 @@ TEST(Decode, BombsAreCheap) {
 
 class ReadImage : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("rankine_decode_" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   std::string why(const std::string& file) const {
     try {
       (void)read_image(file);
@@ -286,12 +281,12 @@ class ReadImage : public testing::Test {
     return "";
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(ReadImage, TakesRegularFilesOnly) {
   EXPECT_NE(why(path("none.jpg")).find("No such file"), std::string::npos);
-  EXPECT_NE(why(folder_.string()).find("not a regular file"), std::string::npos);
+  EXPECT_NE(why(folder_.path().string()).find("not a regular file"), std::string::npos);
   EXPECT_NE(why("/dev/zero").find("not a regular file"), std::string::npos);
   ASSERT_EQ(mkfifo(path("pipe.jpg").c_str(), 0600), 0);
   EXPECT_NE(why(path("pipe.jpg")).find("not a regular file"), std::string::npos);

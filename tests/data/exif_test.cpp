@@ -3,8 +3,11 @@
 #include "data/images/exif.h"
 
 #include "data/sources/dataset.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "tests/data/picture_folder.h"
 #include "tests/data/rotated_png.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -329,7 +333,7 @@ TEST(Exif, TurningThereAndBackIsNothing) {
 }
 
 TEST(Exif, FoldersTurnWhereAskedAndCountElsewhere) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 1, 2);
   std::ifstream file(folder.path() / "c0/0.png", std::ios::binary);
   const std::string drawn(std::istreambuf_iterator<char>(file), {});

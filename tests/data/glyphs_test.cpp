@@ -1,7 +1,7 @@
 #include "data/sources/glyphs.h"
 
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 
 #include <cmath>
 #include <cstring>

@@ -3,12 +3,14 @@
 #include "data/loader/picture_cache.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/data/picture_folder.h"
+#include "tests/support/messages.h"
 
 #include <sys/resource.h>
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -216,7 +218,7 @@ struct OneBad {
     folder.classes("c", 4, 4);
     folder.write("c1/2.png", "this is no picture\n");
   }
-  TemporaryFolder folder;
+  PictureFolder folder;
   std::int64_t bad = 6;
 };
 
@@ -242,7 +244,7 @@ TEST(LoaderBad, IsReplacedByTheNextOfItsClassAndReportedOnce) {
 }
 
 TEST(LoaderBad, TheLastOfAClassIsReplacedByTheFirst) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 2, 3);
   folder.write("c0/2.png", "");
   const Dataset data = open_dataset(folder.spec(), Split::kTrain);
@@ -289,7 +291,7 @@ TEST(LoaderBad, EvaluationMaySkip) {
 }
 
 TEST(LoaderBad, TooManyStopTheRunAtTheSameBatch) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 4, 8);
   for (int c = 0; c < 4; ++c) {
     for (int i = 0; i < 3; ++i) folder.write(fmt::format("c{}/{}.png", c, i), "x");
@@ -316,7 +318,7 @@ TEST(LoaderBad, TooManyStopTheRunAtTheSameBatch) {
 // Bad pictures that another loader met are counted, reported and left out as if this one had met
 // them.
 TEST(LoaderBad, WhatIsKnownIsCountedAndNotTriedAgain) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 4, 8);
   const Dataset data = open_dataset(folder.spec(), Split::kTrain);
   const auto sampler = make_sampler("pk:k=2", data, 8, 5);
@@ -341,7 +343,7 @@ TEST(LoaderBad, WhatIsKnownIsCountedAndNotTriedAgain) {
 }
 
 TEST(LoaderBad, AClassWithNothingReadable) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 2, 2);
   folder.write("c1/0.png", "x");
   folder.write("c1/1.png", "x");
@@ -353,7 +355,7 @@ TEST(LoaderBad, AClassWithNothingReadable) {
 }
 
 TEST(LoaderBad, AFileThatVanishesInBetween) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   folder.classes("c", 2, 3);
   const Dataset data = open_dataset(folder.spec(), Split::kTrain);
   std::filesystem::remove(folder.path() / "c0/1.png");
@@ -377,7 +379,7 @@ class LoaderWithoutFiles : public testing::Test {
     setrlimit(RLIMIT_NOFILE, allow ? &before_ : &none);
   }
 
-  const TemporaryFolder folder_;
+  const PictureFolder folder_;
 
  private:
   rlimit before_{};

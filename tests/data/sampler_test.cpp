@@ -3,7 +3,7 @@
 #include "data/random_stream.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 
 #include <algorithm>

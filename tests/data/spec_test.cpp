@@ -1,7 +1,7 @@
 #include "data/spec.h"
 
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 
 namespace rk {
 namespace {

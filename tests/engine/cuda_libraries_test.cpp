@@ -1,6 +1,8 @@
 // The search for libraries on made-up machines, each a folder.
 #include "engine/driver/libraries.h"
 
+#include "tests/support/temporary_folder.h"
+
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -16,13 +18,7 @@ namespace fs = std::filesystem;
 
 class CudaLibraries : public testing::Test {
  protected:
-  CudaLibraries() {
-    std::string pattern = (fs::temp_directory_path() / "cuda_libraries_XXXXXX").string();
-    machine_ = mkdtemp(pattern.data());
-  }
-  ~CudaLibraries() override { fs::remove_all(machine_); }
-
-  std::string at(const std::string& path) const { return (machine_ / path).string(); }
+  std::string at(const std::string& path) const { return (machine_.path() / path).string(); }
   std::string folder(const std::string& path) const {
     fs::create_directories(at(path));
     return at(path);
@@ -37,7 +33,7 @@ class CudaLibraries : public testing::Test {
     return text.find(words) != std::string::npos;
   }
 
-  fs::path machine_;
+  const TemporaryFolder machine_;
 };
 
 constexpr const char* kName = "libmade_up_for_tests.so.9";

@@ -1,7 +1,8 @@
 #include "engine/system/host_memory.h"
 
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/base/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace rk {
 namespace {
@@ -18,17 +19,11 @@ namespace fs = std::filesystem;
 
 class ReadFile : public ::testing::Test {
  protected:
-  ReadFile() {
-    std::string pattern = (fs::temp_directory_path() / "read_file_XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~ReadFile() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(ReadFile, ReadsAllOfItUpToALimit) {
-  const fs::path path = folder_ / "five";
+  const fs::path path = folder_.path() / "five";
   std::ofstream(path) << "12345";
   const std::vector<std::byte> bytes = read_file(path.string(), 5);
   ASSERT_EQ(bytes.size(), 5U);
@@ -38,7 +33,7 @@ TEST_F(ReadFile, ReadsAllOfItUpToALimit) {
 
 // Failures of the system are told apart from faults of the file.
 TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
-  const fs::path path = folder_ / "five";
+  const fs::path path = folder_.path() / "five";
   std::ofstream(path) << "12345";
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -55,7 +50,7 @@ TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
                       ": cannot be opened (Too many open files); raise the limit of open "
                       "files (ulimit -n)");
   try {
-    read_file((folder_ / "none").string(), 5);
+    read_file((folder_.path() / "none").string(), 5);
     ADD_FAILURE();
   } catch (const SystemError&) {
     ADD_FAILURE() << "a file that is not there is no failure of the system";
@@ -64,16 +59,16 @@ TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
 }
 
 TEST_F(ReadFile, RefusesWhatIsNoFile) {
-  const fs::path pipe = folder_ / "pipe";
+  const fs::path pipe = folder_.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(read_file(pipe.string(), 10), InputError);  // and does not wait for a writer
-  EXPECT_THROW(read_file(folder_.string(), 10), InputError);
+  EXPECT_THROW(read_file(folder_.path().string(), 10), InputError);
   EXPECT_THROW(read_file("/dev/zero", 10), InputError);
-  EXPECT_THROW(read_file((folder_ / "none").string(), 10), InputError);
+  EXPECT_THROW(read_file((folder_.path() / "none").string(), 10), InputError);
 }
 
 TEST_F(ReadFile, ReadsAnEmptyFile) {
-  const fs::path path = folder_ / "empty";
+  const fs::path path = folder_.path() / "empty";
   std::ofstream file(path);
   EXPECT_TRUE(read_file(path.string(), 10).empty());
 }

@@ -1,6 +1,6 @@
 #include "engine/base/usable_cores.h"
 
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 

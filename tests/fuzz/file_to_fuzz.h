@@ -2,9 +2,10 @@
 // every run overwrites.
 #pragma once
 
+#include "tests/support/temporary_folder.h"
+
 #include <cstddef>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
@@ -12,17 +13,8 @@
 namespace rk {
 
 inline std::string file_to_fuzz(std::span<const std::byte> bytes) {
-  struct Folder {
-    Folder() {
-      std::string name = (std::filesystem::temp_directory_path() / "rankine_fuzz_XXXXXX").string();
-      if (::mkdtemp(name.data()) == nullptr) std::abort();
-      path = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path); }
-    std::filesystem::path path;
-  };
-  static const Folder folder;
-  std::string path = folder.path / "input";
+  static const TemporaryFolder folder;
+  std::string path = folder.path() / "input";
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));

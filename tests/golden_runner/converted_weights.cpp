@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "tests/golden_runner/network_cases.h"
 #include "tests/support/keras_writer.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "tests/support/torchvision.h"
 #include "weights/atomic_file.h"
@@ -18,19 +19,6 @@ namespace rk::golden {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Folder {
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "rankine_golden_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 // The tensors of torchvision's state_dict() with an embedding layer in place of `fc`.
 std::vector<NamedShape> tensors_of(const std::string& arch, std::int64_t dim) {
@@ -129,7 +117,7 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
   const std::string wanted = fmt::format("{} {} {}", arch, dim, generator.salt);
   if (wanted == made_) return *weights_;
   weights_.reset();
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<NamedShape> tensors = tensors_of(arch, dim);
   const TorchContent content = torch_content(tensors, generator);
 
@@ -137,7 +125,7 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
   // ones.
   const auto take = [&](const std::string& kind, const std::string& file,
                         std::span<const std::byte> bytes) {
-    const std::string path = (folder.path / file).string();
+    const std::string path = (folder.path() / file).string();
     write_atomic(path, bytes);
     std::vector<std::string> said;
     auto read = std::make_unique<Checkpoint>(open_weights(path, "", said));

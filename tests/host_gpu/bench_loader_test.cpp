@@ -2,7 +2,7 @@
 // and the keys of its file.
 #include "tools/bench/bench_loader.h"
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_loader_device.h"
 
 #include <gtest/gtest.h>

@@ -9,8 +9,8 @@
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/host_gpu/device/stream.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/tune_plans.h"
 

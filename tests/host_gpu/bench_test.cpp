@@ -1,6 +1,6 @@
 // All that `bench` times on a GPU must run on the emulated one. The times mean nothing.
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_device.h"
 #include "tools/bench/bench_loss.h"
 #include "tools/bench/bench_step.h"

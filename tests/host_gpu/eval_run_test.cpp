@@ -1,6 +1,7 @@
 // `eval` with a network on the emulated GPU, against the same on the CPU.
+#include "engine/base/error.h"
 #include "engine/group/process_group.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/eval/eval_command.h"
 #include "tools/train/train_command.h"
 

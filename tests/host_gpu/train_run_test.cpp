@@ -4,9 +4,9 @@
 #include "engine/device/memory_fit.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/host_gpu/device/memory.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/train/train_command.h"
 #include "weights/checkpoint.h"
 

@@ -1,7 +1,7 @@
 #include "layers/graphs/plans.h"
 
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/retrieval/made_up_sets.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

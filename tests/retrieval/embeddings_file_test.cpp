@@ -1,7 +1,7 @@
 #include "retrieval/files/embeddings_file.h"
 
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
 #include "weights/written_by.h"

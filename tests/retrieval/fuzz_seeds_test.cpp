@@ -1,11 +1,11 @@
 // The seeds of fuzz targets that consist of a parser's answers, in the order in which readers ask
 // for them. If a reader's order of questions changes, a seed is useless from that point on, and so
 // is its target: record the seeds anew with RK_RECORD_SEEDS=1.
-#include "tests/data/temporary_folder.h"
 #include "tests/fuzz/answers_to_fuzz.h"
 #include "tests/fuzz/look_at_checkpoint.h"
 #include "tests/fuzz/look_at_embeddings.h"
 #include "tests/support/child_process.h"
+#include "tests/support/temporary_folder.h"
 #include "weights/hdf5/questions.h"
 #include "weights/hdf5/server.h"
 

@@ -1,6 +1,6 @@
 #include "training/embedding_memory.h"
 
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "weights/atomic_file.h"
 
 #include <deque>

@@ -1,6 +1,8 @@
 #include "training/model_io.h"
 
-#include "tests/data/temporary_folder.h"
+#include "engine/base/error.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 #include "weights/atomic_file.h"

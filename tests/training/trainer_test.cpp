@@ -1,9 +1,11 @@
 #include "training/trainer.h"
 
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 #include "tests/support/thread_group.h"
 #include "tests/training/noise_batch.h"
 #include "training/model_io.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

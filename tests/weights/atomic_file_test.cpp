@@ -1,7 +1,8 @@
 #include "weights/atomic_file.h"
 
 #include "engine/base/error.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -29,18 +30,13 @@ std::string contents(const fs::path& path) {
 
 class AtomicFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("rk_atomic_file_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    path_ = folder_ / "last.h5";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   int files() const {
     return static_cast<int>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator{}));
   }
 
-  fs::path folder_, path_;
+  const TemporaryFolder folder_;
+  const fs::path path_ = folder_.path() / "last.h5";
 };
 
 // Writes in small pieces and fails the n-th call.
@@ -136,7 +132,7 @@ TEST_F(AtomicFile, AFailedFirstWriteLeavesNothing) {
 // After every failure the newest whole file must still exist, and the file before it may only have
 // been replaced by that one.
 TEST_F(AtomicFile, RotationNeverLosesTheNewestFile) {
-  const fs::path previous = folder_ / "previous.h5";
+  const fs::path previous = folder_.path() / "previous.h5";
   for (int n = 0;; ++n) {
     write_atomic(previous, bytes_of("first"));
     write_atomic(path_, bytes_of("second"));
@@ -164,7 +160,7 @@ TEST_F(AtomicFile, RotationNeverLosesTheNewestFile) {
 
 TEST_F(AtomicFile, RotationWithNothingToRotate) {
   FileCalls calls;
-  write_rotating(path_, folder_ / "previous.h5", bytes_of("x"), calls);
+  write_rotating(path_, folder_.path() / "previous.h5", bytes_of("x"), calls);
   EXPECT_EQ(files(), 1);
 }
 
@@ -185,10 +181,10 @@ TEST_F(AtomicFile, RotationReachesAnotherFileSystem) {
       return a.parent_path() == b.parent_path();
     }
   } calls;
-  fs::create_directory(folder_ / "disk");
-  write_atomic(folder_ / "disk" / "last.h5", bytes_of("one"));
-  fs::create_symlink(folder_ / "disk" / "last.h5", path_);
-  const fs::path previous = folder_ / "previous.h5";
+  fs::create_directory(folder_.path() / "disk");
+  write_atomic(folder_.path() / "disk" / "last.h5", bytes_of("one"));
+  fs::create_symlink(folder_.path() / "disk" / "last.h5", path_);
+  const fs::path previous = folder_.path() / "previous.h5";
   for (const std::string now : {"two", "three"}) {
     const std::string before = contents(path_);
     write_rotating(path_, previous, bytes_of(now), calls);
@@ -225,40 +221,41 @@ TEST_F(AtomicFile, KeepsTheModeOfAReplacedFile) {
 }
 
 TEST_F(AtomicFile, FollowsALink) {
-  write_atomic(folder_ / "target", bytes_of("x"));
+  write_atomic(folder_.path() / "target", bytes_of("x"));
   fs::create_symlink("target", path_);
   write_atomic(path_, bytes_of("y"));
   EXPECT_TRUE(fs::is_symlink(path_));
-  EXPECT_EQ(contents(folder_ / "target"), "y");
+  EXPECT_EQ(contents(folder_.path() / "target"), "y");
 }
 
 TEST_F(AtomicFile, FollowsALinkToAFileThatIsNotThereYet) {
-  fs::create_directory(folder_ / "disk");
+  fs::create_directory(folder_.path() / "disk");
   fs::create_symlink("disk/second", path_);
-  fs::create_symlink("target", folder_ / "disk" / "second");
+  fs::create_symlink("target", folder_.path() / "disk" / "second");
   FileCalls calls;
-  write_rotating(path_, folder_ / "previous.h5", bytes_of("x"), calls);
+  write_rotating(path_, folder_.path() / "previous.h5", bytes_of("x"), calls);
   EXPECT_TRUE(fs::is_symlink(path_));
-  EXPECT_TRUE(fs::is_symlink(folder_ / "disk" / "second"));
-  EXPECT_EQ(contents(folder_ / "disk" / "target"), "x");
+  EXPECT_TRUE(fs::is_symlink(folder_.path() / "disk" / "second"));
+  EXPECT_EQ(contents(folder_.path() / "disk" / "target"), "x");
   EXPECT_EQ(files(), 2);
   // A link into a missing folder, and one in a circle of links, must be refused and stay.
-  fs::create_symlink("none/target", folder_ / "nowhere");
-  fs::create_symlink("round", folder_ / "round");
+  fs::create_symlink("none/target", folder_.path() / "nowhere");
+  fs::create_symlink("round", folder_.path() / "round");
   for (const char* name : {"nowhere", "round"}) {
-    EXPECT_TRUE(holds(message_of<InputError>([&] { write_atomic(folder_ / name, bytes_of("x")); }),
-                      (folder_ / name).string()));
-    EXPECT_TRUE(fs::is_symlink(folder_ / name));
+    EXPECT_TRUE(
+        holds(message_of<InputError>([&] { write_atomic(folder_.path() / name, bytes_of("x")); }),
+              (folder_.path() / name).string()));
+    EXPECT_TRUE(fs::is_symlink(folder_.path() / name));
   }
 }
 
 TEST_F(AtomicFile, RefusesWhatIsNoFile) {
   fs::create_directory(path_);
   EXPECT_THROW(write_atomic(path_, bytes_of("x")), InputError);
-  const fs::path pipe = folder_ / "pipe";
+  const fs::path pipe = folder_.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(write_atomic(pipe, bytes_of("x")), InputError);
-  EXPECT_THROW(write_atomic(folder_ / "none" / "x", bytes_of("x")), InputError);
+  EXPECT_THROW(write_atomic(folder_.path() / "none" / "x", bytes_of("x")), InputError);
 }
 
 TEST_F(AtomicFile, SaysEarlyThatTheDiskIsFull) {
@@ -283,13 +280,13 @@ TEST_F(AtomicFile, RemovesOnlyWhatTheDeadLeft) {
   const std::vector<std::string> kept = {
       alive,     "last.h5.tmp." + pid,    ".last.h5.tmp.12x",  ".last.h5.tmp.",
       "best.h5", ".notes.txt.tmp." + pid, ".bashrc.tmp." + pid};
-  write_atomic(folder_ / dead, bytes_of("x"));
-  for (const std::string& name : kept) write_atomic(folder_ / name, bytes_of("x"));
-  fs::create_symlink(folder_ / "best.h5", folder_ / (".best.h5.tmp." + pid));
+  write_atomic(folder_.path() / dead, bytes_of("x"));
+  for (const std::string& name : kept) write_atomic(folder_.path() / name, bytes_of("x"));
+  fs::create_symlink(folder_.path() / "best.h5", folder_.path() / (".best.h5.tmp." + pid));
   const std::vector<std::string> ours = {"best.h5", "last.h5"};
-  remove_stale_temporaries(folder_, ours);
-  EXPECT_FALSE(fs::exists(folder_ / dead));
-  for (const std::string& name : kept) EXPECT_TRUE(fs::exists(folder_ / name)) << name;
+  remove_stale_temporaries(folder_.path(), ours);
+  EXPECT_FALSE(fs::exists(folder_.path() / dead));
+  for (const std::string& name : kept) EXPECT_TRUE(fs::exists(folder_.path() / name)) << name;
   EXPECT_EQ(files(), 8);
 }
 

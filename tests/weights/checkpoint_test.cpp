@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
 #include "engine/system/read_file.h"
+#include "tests/support/temporary_folder.h"
 #include "weights/atomic_file.h"
 #include "weights/foreign/weight_files.h"
 #include "weights/run_folder.h"
@@ -73,13 +74,6 @@ const std::vector<std::string> kCounters = {"bn1.num_batches_tracked"};
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        (fs::temp_directory_path() / ("rk_checkpoint_" + std::to_string(::getpid()))).string();
-    fs::create_directories(folder_);
-    path_ = folder_ + "/last.h5";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string save(const std::vector<std::byte>& bytes) {
     write_atomic(path_, bytes);
     return path_;
@@ -94,7 +88,9 @@ class CheckpointTest : public ::testing::Test {
     ADD_FAILURE() << "nothing was refused";
     return {};
   }
-  std::string folder_, path_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path().string();
+  const std::string path_ = folder_ + "/last.h5";
 };
 
 TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {

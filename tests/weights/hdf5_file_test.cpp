@@ -2,8 +2,9 @@
 
 #include "engine/base/error.h"
 #include "engine/base/packed_values.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 #include "tests/support/said_answers.h"
+#include "tests/support/temporary_folder.h"
 #include "weights/hdf5/questions.h"
 
 #include <gtest/gtest.h>

@@ -3,8 +3,11 @@
 // file's size, 1 GB).
 #include "weights/foreign/network_weights.h"
 
-#include "tests/data/temporary_folder.h"
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "tests/support/messages.h"
 #include "tests/support/peak_memory.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
@@ -15,6 +18,8 @@
 #include <sys/file.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 namespace rk {
 namespace {

@@ -2,10 +2,12 @@
 // its layers, written out here, gives.
 #include "weights/foreign/network_weights.h"
 
+#include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/support/keras_writer.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/temporary_folder.h"
 #include "weights/hdf5/file.h"
 
 #include <map>

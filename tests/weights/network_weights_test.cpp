@@ -1,7 +1,9 @@
 // A network's tensors under the names that other programs give them.
 #include "weights/foreign/network_weights.h"
 
-#include "tests/data/temporary_folder.h"
+#include "engine/base/error.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/torch_loader.h"

@@ -1,8 +1,10 @@
 #include "weights/run_folder.h"
 
+#include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +14,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 
 namespace rk {

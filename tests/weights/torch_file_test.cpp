@@ -2,13 +2,16 @@
 #include "engine/base/shape.h"
 #include "weights/tensor_files/tensor_file.h"
 
+#include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
 
 namespace rk {
 namespace {

@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
 
 #include <gtest/gtest.h>
 

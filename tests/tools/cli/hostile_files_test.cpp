@@ -1,10 +1,12 @@
 // The real programs must refuse damaged and malicious files in one line with exit code 3, within
 // limits of time and memory.
+#include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
@@ -18,6 +20,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <random>
 #include <thread>
 

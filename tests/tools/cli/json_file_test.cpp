@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -21,23 +22,17 @@ namespace {
 
 class JsonFile : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "rk_json_XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::size_t files() const {
     return static_cast<std::size_t>(
-        std::distance(std::filesystem::directory_iterator(folder_), {}));
+        std::distance(std::filesystem::directory_iterator(folder_.path()), {}));
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 // On a machine with a GPU the file gains the GPU's state; on others it stays as given.
 TEST_F(JsonFile, AGpuIsDescribedWhereItsDriverAnswers) {
-  const std::string path = folder_ / "r.json";
+  const std::string path = folder_.path() / "r.json";
   write_json(path, {{"device", "cuda:0"}, {"total_ms", 2}});
   nlohmann::json read = nlohmann::json::parse(std::ifstream(path));
   if (read.contains("gpu")) {
@@ -50,7 +45,7 @@ TEST_F(JsonFile, AGpuIsDescribedWhereItsDriverAnswers) {
 }
 
 TEST_F(JsonFile, ComesBackAsWritten) {
-  const std::string path = folder_ / "r.json";
+  const std::string path = folder_.path() / "r.json";
   const nlohmann::json value = {{"recall_at_1", 0.1}, {"paths", {"a\nb"}}};
   write_json(path, {{"old", true}});
   write_json(path, value);
@@ -59,7 +54,7 @@ TEST_F(JsonFile, ComesBackAsWritten) {
 }
 
 TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
-  const std::string path = folder_ / "r.json";
+  const std::string path = folder_.path() / "r.json";
   write_json(path, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"name", "\xff"}});
   const auto value = nlohmann::json::parse(std::ifstream(path));
   EXPECT_TRUE(value["loss"].is_null());
@@ -67,7 +62,7 @@ TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
 }
 
 TEST_F(JsonFile, AResultSaysWhoseItIs) {
-  const std::string path = folder_ / "r.json";
+  const std::string path = folder_.path() / "r.json";
   write_json(path, {{"metrics", {{"program", 1}, {"deep", {1, {2}}}}}, {"version", "1.0"}});
   EXPECT_TRUE(is_result_of_rankine(path));
   EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["program"], "Rankine");
@@ -85,15 +80,15 @@ TEST_F(JsonFile, AResultSaysWhoseItIs) {
 }
 
 TEST_F(JsonFile, FailureNamesTheFileAndLeavesNothing) {
-  EXPECT_THROW(write_json(folder_ / "no" / "r.json", 1), InputError);
-  std::filesystem::create_directory(folder_ / "is_folder");
-  EXPECT_THROW(write_json(folder_ / "is_folder", 1), InputError);
+  EXPECT_THROW(write_json(folder_.path() / "no" / "r.json", 1), InputError);
+  std::filesystem::create_directory(folder_.path() / "is_folder");
+  EXPECT_THROW(write_json(folder_.path() / "is_folder", 1), InputError);
   EXPECT_EQ(files(), 1U);
 }
 
 TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
   // A pipe made here: with a device, a broken build run as root could replace the machine's.
-  const std::string path = folder_ / "pipe";
+  const std::string path = folder_.path() / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GE(reader, 0);
@@ -107,7 +102,7 @@ TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
 
 // Waiting for a pipe that nobody reads, or that is full, must end on a signal.
 TEST_F(JsonFile, APipeIsWaitedForUntilASignalComes) {
-  const std::string path = folder_ / "pipe";
+  const std::string path = folder_.path() / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   for (const bool read_by_somebody : {false, true}) {
     const int reader = read_by_somebody ? open(path.c_str(), O_RDONLY | O_NONBLOCK) : -1;

@@ -1,7 +1,8 @@
 // convert as a user runs it: weights in, weights out, and what must be refused.
 #include "layers/networks/network.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/checkpoint.h"
@@ -10,12 +11,14 @@
 #include "weights/network_tensors.h"
 #include "weights/tensor_files/tensor_file.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <regex>
 
 namespace rk {

@@ -1,11 +1,13 @@
 // ONNX files as other programs read them: parsed by the schema's own classes, verified by ONNX's
 // checker, and computed node by node in plain loops, independently of Rankine's network.
+#include "engine/base/error.h"
 #include "layers/networks/network.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/support/golden_generator.h"
+#include "tests/support/messages.h"
 #include "tests/support/nchw.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torchvision.h"
 #include "training/model_io.h"
 #include "weights/foreign/weight_files.h"

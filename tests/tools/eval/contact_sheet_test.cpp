@@ -1,7 +1,9 @@
 #include "tools/eval/contact_sheet.h"
 
+#include "data/images/encode_png.h"
 #include "tests/data/rotated_png.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,10 @@
 #include "tools/eval/eval_command.h"
 
 #include "retrieval/files/embeddings_file.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/child_process.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/hdf5/file.h"
 

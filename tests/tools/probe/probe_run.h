@@ -1,7 +1,7 @@
 // Base of tests that call `probe` in this process: a folder for files, and the program's output.
 #pragma once
 
-#include "tests/data/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/cli/cli.h"
 
 #include <memory>

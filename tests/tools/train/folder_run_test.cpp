@@ -3,8 +3,9 @@
 #include "engine/base/usable_cores.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/data/rotated_png.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/hdf5/file.h"
 

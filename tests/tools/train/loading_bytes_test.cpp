@@ -1,12 +1,12 @@
 // The memory that loading is said to need must equal the sum of its parts.
-#include "tests/data/temporary_folder.h"
+#include "tests/data/picture_folder.h"
 #include "tools/train/fit_trainer.h"
 
 namespace rk {
 namespace {
 
 TEST(LoadingBytes, CountRingsPicturesAndWhatIsKept) {
-  const TemporaryFolder folder;
+  const PictureFolder folder;
   for (const char* name : {"train/a/0.png", "train/a/1.png", "train/b/0.png", "val/c/0.png"}) {
     folder.picture(name, 1, 50, 40);
   }

@@ -1,14 +1,17 @@
 // `train` started by mpiexec as several processes, as on a cluster.
-#include "tests/data/temporary_folder.h"
+#include "tests/data/picture_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/messages.h"
 #include "tests/support/mpi_run.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/checkpoint.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
+#include <filesystem>
 #include <sstream>
 
 namespace rk {
@@ -64,7 +67,7 @@ class TrainProcesses : public testing::Test {
     return lines;
   }
 
-  const TemporaryFolder folder_;
+  const PictureFolder folder_;
 };
 
 // With frozen batch norm two processes must compute the run of one but for rounding. Plain SGD does

@@ -1,8 +1,12 @@
 #include "tools/train/recipe_path.h"
 
-#include "tests/data/temporary_folder.h"
+#include "engine/base/error.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
+
+#include <filesystem>
 
 namespace rk {
 namespace {

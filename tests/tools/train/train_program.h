@@ -2,7 +2,7 @@
 // the files that a run leaves.
 #pragma once
 
-#include "tests/data/temporary_folder.h"
+#include "tests/data/picture_folder.h"
 #include "tests/support/child_process.h"
 #include "tests/tools/train/tiny_run.h"
 
@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -95,7 +97,7 @@ class TrainProgram : public testing::Test {
     std::ofstream(in(file), std::ios::binary) << bytes;
   }
 
-  const TemporaryFolder folder_;
+  const PictureFolder folder_;
 };
 
 }  // namespace rk

@@ -2,7 +2,8 @@
 #include "tools/train/train_settings.h"
 
 #include "data/spec.h"
-#include "tests/data/temporary_folder.h"
+#include "engine/base/error.h"
+#include "tests/support/messages.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

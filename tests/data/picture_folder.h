@@ -1,0 +1,43 @@
+// A temporary folder that is a data set of small pictures.
+#pragma once
+
+#include "data/images/encode_png.h"
+#include "engine/base/random.h"
+#include "tests/support/temporary_folder.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rk {
+
+class PictureFolder : public TemporaryFolder {
+ public:
+  std::string spec() const { return "folder:" + path().string(); }
+
+  // A noise picture that no other seed has.
+  void picture(const std::string& name, std::uint64_t seed, int width = 24, int height = 18) const {
+    Image image(width, height);
+    CounterRandom random(seed, 0, 0);
+    for (std::size_t i = 0; i < image.bytes(); ++i) {
+      image.data()[i] = static_cast<std::uint8_t>(random.below(256));
+    }
+    const std::vector<std::byte> png = encode_png(image);
+    write(name, {reinterpret_cast<const char*>(png.data()), png.size()});
+  }
+
+  // prefix0/0.png ..., `images` in each of `classes`.
+  void classes(const std::string& prefix, int classes, int images) const {
+    for (int c = 0; c < classes; ++c) {
+      for (int i = 0; i < images; ++i) {
+        picture(fmt::format("{}{}/{}.png", prefix, c, i),
+                static_cast<std::uint64_t>(std::int64_t{c} * 1000 + i));
+      }
+    }
+  }
+};
+
+}  // namespace rk

@@ -1,0 +1,100 @@
+// Vectors of several lanes compute in each lane what Lanes<1> does, for NaN and infinities too.
+#include "kernels/simd.h"
+
+#include "engine/base/random.h"
+#include "tests/support/random_seed.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace rk {
+namespace {
+
+template <int N> struct Draw {
+  explicit Draw(CounterRandom& random) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    constexpr std::array kSpecial = {0.0F, -0.0F, kInfinity, -kInfinity, kNan, 1e-40F};
+    for (int l = 0; l < N; ++l) {
+      for (auto* values : {&a, &b, &c}) {
+        const auto pick = static_cast<std::size_t>(random.below(12));
+        (*values)[l] =
+            pick < kSpecial.size() ? kSpecial[pick] : static_cast<float>(random.normal());
+      }
+      if (random.below(4) == 0) b[l] = a[l];
+    }
+  }
+  alignas(64) float a[N], b[N], c[N];
+};
+
+// The same number, or both NaN; 0 and -0 are told apart.
+bool same(float x, float y) {
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+  return x == y && std::signbit(x) == std::signbit(y);
+}
+
+// Compares f(lanes, a, b, c), a vector, with what one lane gives.
+template <int N, class F> void expect_same(const Draw<N>& in, const char* what, F&& f) {
+  using L = Lanes<N>;
+  float got[N];
+  L::store(got, f(L{}, L::load(in.a), L::load(in.b), L::load(in.c)));
+  for (int l = 0; l < N; ++l) {
+    const float one = f(Lanes<1>{}, in.a[l], in.b[l], in.c[l]);
+    EXPECT_TRUE(same(got[l], one)) << what << " of " << in.a[l] << ", " << in.b[l] << ", "
+                                   << in.c[l] << ": " << got[l] << ", one lane: " << one;
+  }
+}
+
+template <int N> void compare(CounterRandom& random) {
+  const Draw<N> in(random);
+  expect_same<N>(in, "fma",
+                 []<int M>(Lanes<M>, auto a, auto b, auto c) { return Lanes<M>::fma(a, b, c); });
+  expect_same<N>(in, "max",
+                 []<int M>(Lanes<M>, auto a, auto b, auto) { return Lanes<M>::max(a, b); });
+  expect_same<N>(in, "keep of positive", []<int M>(Lanes<M>, auto a, auto b, auto) {
+    return Lanes<M>::keep(Lanes<M>::positive(a), b);
+  });
+  expect_same<N>(in, "select of greater", []<int M>(Lanes<M>, auto a, auto b, auto c) {
+    return Lanes<M>::select(Lanes<M>::greater(a, b), c, a);
+  });
+
+  std::uint8_t bytes[N], stored[N];
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(256));
+  float numbers[N];
+  for (int l = 0; l < N; ++l) numbers[l] = bytes[l];
+  using L = Lanes<N>;
+  L::store_bytes(stored, L::load(numbers));
+  const std::uint8_t wanted = bytes[static_cast<std::size_t>(random.below(N))];
+  float equal[N];
+  L::store(equal, L::keep(L::equal(bytes, wanted), L::all(1)));
+  for (int l = 0; l < N; ++l) {
+    EXPECT_EQ(stored[l], bytes[l]);
+    EXPECT_EQ(equal[l], bytes[l] == wanted ? 1 : 0);
+  }
+}
+
+TEST(Simd, EveryLaneIsOneLane) {
+  CounterRandom random(random_seed(), 0, 0);
+  for (int i = 0; i < 2000 && !HasFailure(); ++i) {
+    compare<1>(random);
+    with_lanes(8, [&]<int N>(Lanes<N>) { compare<N>(random); });
+    with_lanes(16, [&]<int N>(Lanes<N>) { compare<N>(random); });
+  }
+}
+
+TEST(Simd, TheMaximumWithZeroKeepsNan) {
+  with_lanes(16, []<int N>(Lanes<N>) {
+    using L = Lanes<N>;
+    float relu[N];
+    L::store(relu, L::max(L::all(std::nanf("")), L::all(0)));
+    for (const float value : relu) EXPECT_TRUE(std::isnan(value));
+  });
+}
+
+}  // namespace
+}  // namespace rk
