@@ -5,6 +5,8 @@
 
 #include "kernels/block_team.h"
 
+#include <atomic>
+
 namespace rk {
 
 class HostBlock {
@@ -24,7 +26,10 @@ class HostBlock {
   unsigned ballot(bool flag) const { return flag ? 1U : 0U; }
   int count(unsigned bits) const { return static_cast<int>(bits); }
   BlockMemory& memory() const { return *memory_; }
-  template <class T> void add(T* counter, T by) const { *counter += by; }
+  // Other blocks may add to the same counter on other cores.
+  template <class T> void add(T* counter, T by) const {
+    std::atomic_ref<T>(*counter).fetch_add(by, std::memory_order_relaxed);
+  }
 
  private:
   int index_;

@@ -54,8 +54,8 @@ class BatchNormNode : public Node {
     const float* variance = running_variance;
     if (options_.mode == BatchNormMode::kBatch) {
       bn::plane_statistics(threads_, layout_, x, partial_);
-      bn::finish_statistics(layout_, partial_, mean_, inv_std_);  // holds the variance for now
-      variance = inv_std_;
+      bn::finish_statistics(layout_, partial_, mean_, variance_);
+      variance = variance_;
       update_running(running_mean, running_variance);
     } else {
       std::copy_n(running_mean, channels, mean_);
@@ -105,6 +105,10 @@ class BatchNormNode : public Node {
                        memory_.uses[0].accumulate);
   }
 
+  void count_forward() override {
+    if (options_.mode == BatchNormMode::kBatch) ++parameters_.counter(tensors_.count);
+  }
+
  private:
   std::int64_t gap(const Tensor& t) const {
     return t.image_stride - layout_.blocks * layout_.plane();
@@ -122,6 +126,7 @@ class BatchNormNode : public Node {
     const std::int64_t channels = layout_.channels();
     partial_ = from.take<double>(bn::partial_sums(layout_));
     totals_ = from.take<double>(2 * channels);
+    variance_ = from.take<float>(channels);
     factors_ = from.take<float>(3 * channels);
   }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
@@ -130,7 +135,6 @@ class BatchNormNode : public Node {
   }
   bn::Channels channel_factors() const { return {mean_, scale_, parameters_.value(tensors_.beta)}; }
 
-  // mean_ and inv_std_ hold the batch's mean and variance here.
   void update_running(float* running_mean, float* running_variance) {
     const double count = static_cast<double>(layout_.batch * layout_.pixels());
     const double unbiased = count > 1 ? count / (count - 1) : 1.0;
@@ -138,9 +142,8 @@ class BatchNormNode : public Node {
     for (std::int64_t c = 0; c < layout_.channels(); ++c) {
       running_mean[c] = static_cast<float>((1 - m) * running_mean[c] + m * mean_[c]);
       running_variance[c] =
-          static_cast<float>((1 - m) * running_variance[c] + m * unbiased * inv_std_[c]);
+          static_cast<float>((1 - m) * running_variance[c] + m * unbiased * variance_[c]);
     }
-    ++parameters_.counter(tensors_.count);
   }
 
   int threads_;
@@ -156,6 +159,7 @@ class BatchNormNode : public Node {
   void* signs_ = nullptr;
   double* partial_ = nullptr;
   double* totals_ = nullptr;
+  float* variance_ = nullptr;  // the batch's
   float* factors_ = nullptr;
 };
 

@@ -3,8 +3,6 @@
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
 
-#include <algorithm>
-
 namespace rk {
 namespace {
 
@@ -46,7 +44,6 @@ ChunkedNetwork::ChunkedNetwork(Program& program, TensorId embeddings, const Batc
     Parameters& parameters = program.parameters();
     sums_ = context.allocate(bytes_of(network_elements));
     statistics_ = context.allocate(parameters.statistics().size_bytes());
-    counters_.resize(parameters.counters().size());
   }
   if (group_->size() > 1) {
     const float share = 1.0F / static_cast<float>(group_->size());
@@ -88,7 +85,6 @@ void ChunkedNetwork::backward() {
   const Context& context = program_.context();
   Parameters& parameters = program_.parameters();
   context.copy(statistics_.data(), parameters.device_statistics(), statistics_.bytes());
-  std::ranges::copy(parameters.counters(), counters_.begin());
   for (std::int64_t c = 0; c < parts_.chunks(); ++c) {
     input_.fill(c * parts_.chunk);
     program_.forward();
@@ -97,7 +93,6 @@ void ChunkedNetwork::backward() {
     add_up(c);
   }
   context.copy(parameters.device_statistics(), statistics_.data(), statistics_.bytes());
-  std::ranges::copy(counters_, parameters.counters().begin());
   group_->begin_all_reduce(parameters.device_gradients(), network_elements_);
   group_->finish_all_reduces();
 }

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 namespace rk {
 
@@ -61,10 +60,9 @@ class ChunkedNetwork {
   float* gradients_;
   Memory rows_, row_gradients_;
   Memory per_process_;  // 1 / processes
-  // With several chunks: the sum of the network's gradients so far, and batch norm's statistics and
-  // counters as they were before the second pass.
+  // With several chunks: the sum of the network's gradients so far, and batch norm's statistics as
+  // they were before the second pass.
   Memory sums_, statistics_;
-  std::vector<std::int64_t> counters_;
 };
 
 }  // namespace rk

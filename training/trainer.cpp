@@ -1,9 +1,9 @@
 #include "training/trainer.h"
 
 #include "engine/base/error.h"
-#include "engine/device/memory_fit.h"
 #include "engine/system/host_memory.h"
 #include "layers/graphs/graph_run.h"
+#include "training/memory_fit.h"
 #include "training/model_io.h"
 
 #include <algorithm>

@@ -60,7 +60,7 @@ struct LayerActivations {
 class Trainer {
  public:
   // Builds everything and fills the parameters from the seed. Throws TooLittleMemory
-  // (engine/device/memory_fit.h) before allocating what would not fit.
+  // (training/memory_fit.h) before allocating what would not fit.
   Trainer(const Context& context, const TrainerOptions& options);
   ~Trainer();
 

@@ -2,10 +2,10 @@
 
 #include "data/images/resize.h"
 #include "data/images/transform.h"
-#include "data/random_stream.h"
 #include "data/spec.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 #include <cmath>

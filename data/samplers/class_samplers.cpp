@@ -1,9 +1,9 @@
 // Samplers that take whole classes: the two strategies of FastAP (Cakir et al. 2019, supplement A).
-#include "data/random_stream.h"
 #include "data/samplers/samplers.h"
 #include "data/spec.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 #include <numeric>

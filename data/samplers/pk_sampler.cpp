@@ -1,8 +1,8 @@
-#include "data/random_stream.h"
 #include "data/samplers/samplers.h"
 #include "data/spec.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 

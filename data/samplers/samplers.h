@@ -17,7 +17,7 @@ void require_pairs(const Dataset& data);
 void require_images(const Dataset& data, std::int64_t batch_size);
 
 // Throws UsageError if an epoch has more than `most` batches, beyond which the keys of its draws
-// (data/random_stream.h) would no longer be distinct.
+// (engine/base/random_stream.h) would no longer be distinct.
 void require_countable(std::string_view sampler, std::int64_t batches, std::int64_t most);
 
 // The arguments that make_sampler() passes on. batches 0: the sampler's own number.

@@ -1,12 +1,12 @@
 #include "data/sources/dataset.h"
 
-#include "data/random_stream.h"
 #include "data/sources/folder.h"
 #include "data/sources/glyphs.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 #include <cmath>

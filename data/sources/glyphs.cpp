@@ -1,8 +1,8 @@
 #include "data/sources/glyphs.h"
 
-#include "data/random_stream.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "engine/base/usable_cores.h"
 
-#include "engine/base/control_groups.h"
+#include "engine/base/cgroups.h"
 
 #include <sched.h>
 
@@ -18,9 +18,9 @@ double number_in(std::istream& file) {
 }
 
 // The group's CPU quota, in processors; 0: no limit.
-double quota_of(const std::filesystem::path& folder, GroupKind kind) {
+double quota_of(const std::filesystem::path& folder, CgroupVersion version) {
   double quota = 0, period = 0;
-  if (kind == GroupKind::kSecond) {
+  if (version == CgroupVersion::kV2) {
     std::ifstream file(folder / "cpu.max");  // "200000 100000"
     quota = number_in(file);
     period = number_in(file);
@@ -39,8 +39,8 @@ int usable_cores(const std::string& root) {
   cpu_set_t set;
   const int affinity = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
   double cores = std::max(affinity, 1);
-  for_each_control_group("cpu", root, [&](const std::filesystem::path& folder, GroupKind kind) {
-    if (const double quota = quota_of(folder, kind); quota > 0) cores = std::min(cores, quota);
+  for_each_cgroup("cpu", root, [&](const std::filesystem::path& folder, CgroupVersion version) {
+    if (const double quota = quota_of(folder, version); quota > 0) cores = std::min(cores, quota);
   });
   return static_cast<int>(std::ceil(cores));
 }

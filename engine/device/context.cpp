@@ -65,14 +65,7 @@ Context::Context(int threads, const Device& device) : Context(threads) {
 Context::~Context() = default;
 
 Memory Context::allocate(std::size_t bytes) const {
-  if (on_gpu()) {
-    DeviceBuffer buffer(bytes);
-    auto* data = buffer.as<std::byte>();
-    return Memory::of(std::move(buffer), data, bytes);
-  }
-  Buffer buffer(bytes);
-  auto* data = buffer.as<std::byte>();
-  return Memory::of(std::move(buffer), data, bytes);
+  return on_gpu() ? Memory(DeviceBuffer(bytes)) : Memory(Buffer(bytes));
 }
 
 void Context::copy(void* to, const void* from, std::size_t bytes) const {

@@ -1,6 +1,6 @@
 #include "engine/system/host_memory.h"
 
-#include "engine/base/control_groups.h"
+#include "engine/base/cgroups.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -42,9 +42,9 @@ struct Names {
   std::array<const char*, 2> cached;  // memory.stat's page cache: files read once, and more than
                                       // once
 };
-constexpr Names kFirst = {
+constexpr Names kV1 = {
     "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
-constexpr Names kSecond = {"memory.max", "memory.current", {"inactive_file", "active_file"}};
+constexpr Names kV2 = {"memory.max", "memory.current", {"inactive_file", "active_file"}};
 
 std::int64_t left_by_group(const fs::path& folder, const Names& names) {
   const std::int64_t limit = number_in(folder / names.limit);
@@ -74,8 +74,8 @@ std::int64_t free_host_bytes(const std::string& root) {
   std::int64_t left = number_at(root + "/proc/meminfo", "MemAvailable:");
   if (left != kUnknown) left *= 1024;
   left = std::min(left, left_by_limit(root));
-  for_each_control_group("memory", root, [&](const fs::path& folder, GroupKind kind) {
-    left = std::min(left, left_by_group(folder, kind == GroupKind::kSecond ? kSecond : kFirst));
+  for_each_cgroup("memory", root, [&](const fs::path& folder, CgroupVersion version) {
+    left = std::min(left, left_by_group(folder, version == CgroupVersion::kV2 ? kV2 : kV1));
   });
   return left;
 }

@@ -1,5 +1,5 @@
-// Chooses the layout of every image in a program: the one its producer wants, with an additional
-// reorder node for readers that want another one.
+// Part of Program (engine/tape/program.h): chooses the layout of every image, the one its producer
+// wants, with an additional reorder node for readers that want another one.
 #include "engine/base/error.h"
 #include "engine/tape/program.h"
 #include "engine/tape/reorder.h"

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 #include "engine/base/round_up.h"
 
 #include <algorithm>
@@ -13,7 +14,6 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kFloatsPerLine = 16;
-constexpr std::uint32_t kInitialStream = 0x696E6974;  // keeps these draws apart from every epoch's
 
 // FNV-1a: a parameter's draws depend on its name, not on what was declared before it.
 std::uint64_t hash(const std::string& text) {
@@ -94,13 +94,14 @@ std::vector<float> orthogonal(std::int64_t rows, std::int64_t columns, CounterRa
 std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int threads) {
   std::vector<float> values(static_cast<std::size_t>(entry.elements()));
   const double scale = entry.initial.scale;
+  const std::uint32_t stream = random_stream(RandomUseOnce::kParameter);
   const std::uint64_t first = hash(entry.name);
   // Each block of elements has its own generator, so that threads can share the work.
   const auto fill = [&](auto&& one) {
     constexpr std::int64_t kBlock = 4096;
     const std::int64_t count = entry.elements();
     parallel_for(threads, (count + kBlock - 1) / kBlock, [&](std::int64_t block, int) {
-      CounterRandom random(seed, kInitialStream, first + static_cast<std::uint64_t>(block));
+      CounterRandom random(seed, stream, first + static_cast<std::uint64_t>(block));
       for (std::int64_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
         values[static_cast<std::size_t>(i)] = static_cast<float>(one(random));
       }
@@ -117,7 +118,7 @@ std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int 
       fill([&](CounterRandom& random) { return random.uniform(-scale, scale); });
       break;
     case Initial::Kind::kOrthogonal: {
-      CounterRandom random(seed, kInitialStream, first);
+      CounterRandom random(seed, stream, first);
       values = orthogonal(entry.shape[0], entry.shape[1], random);
       break;
     }
@@ -150,21 +151,28 @@ void Parameters::store_as(ParameterId id, WeightOrder order) {
   e.order = order;
 }
 
-BufferId Parameters::declare_buffer(const std::string& name, std::int64_t elements, float initial) {
+std::optional<BufferId> Parameters::find_buffer(const std::string& name, bool counter,
+                                                std::int64_t elements) const {
   for (std::size_t id = 0; id < buffer_entries_.size(); ++id) {
-    if (buffer_entries_[id].name == name) return static_cast<BufferId>(id);
+    const BufferEntry& there = buffer_entries_[id];
+    if (there.name != name) continue;
+    expect(there.counter == counter && there.elements == elements,
+           "[parameters] {} is declared as two different things", name);
+    return static_cast<BufferId>(id);
   }
   expect(!allocated_, "[parameters] {} is declared after allocation", name);
+  return std::nullopt;
+}
+
+BufferId Parameters::declare_buffer(const std::string& name, std::int64_t elements, float initial) {
+  if (const std::optional<BufferId> id = find_buffer(name, false, elements)) return *id;
   buffer_entries_.push_back({name, false, elements, initial, buffer_elements_});
   buffer_elements_ += round_up(elements, kFloatsPerLine);
   return static_cast<BufferId>(buffer_entries_.size()) - 1;
 }
 
 BufferId Parameters::declare_counter(const std::string& name) {
-  for (std::size_t id = 0; id < buffer_entries_.size(); ++id) {
-    if (buffer_entries_[id].name == name) return static_cast<BufferId>(id);
-  }
-  expect(!allocated_, "[parameters] {} is declared after allocation", name);
+  if (const std::optional<BufferId> id = find_buffer(name, true, 1)) return *id;
   buffer_entries_.push_back({name, true, 1, 0, static_cast<std::int64_t>(counters_.size())});
   counters_.push_back(0);
   return static_cast<BufferId>(buffer_entries_.size()) - 1;

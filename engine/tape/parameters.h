@@ -16,6 +16,7 @@
 #include "engine/device/context.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -129,6 +130,9 @@ class Parameters {
   void set(std::span<float> flat, ParameterId id, const float* canonical) const;
 
  private:
+  // The buffer or counter of that name, if it is declared.
+  std::optional<BufferId> find_buffer(const std::string& name, bool counter,
+                                      std::int64_t elements) const;
   static float* on_device(const Memory& device, const Buffer& host) {
     return device.bytes() > 0 ? device.as<float>() : host.as<float>();
   }

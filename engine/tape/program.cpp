@@ -145,7 +145,7 @@ void Program::plan_gradients() {
         extend(in.gradient_storage, now);
         if (e.input.adds_elsewhere) in.gradient_storage = add_storage({in.bytes(), now, now});
       } else if (in.gradient_in.whole >= 0) {
-        in.gradient_storage = place_in_whole(in, now);
+        in.gradient_storage = storage_in_whole(in, now);
       } else if (e.input.gradient_in_place && !place_taken && in.bytes() == out.bytes() &&
                  read_once(e.input.tensor)) {
         in.gradient_storage = out.gradient_storage;
@@ -332,10 +332,10 @@ const Node* Program::producer(TensorId id) const {
   return node < 0 ? nullptr : nodes_[static_cast<std::size_t>(node)].get();
 }
 
-std::string Program::ways() const {
+std::string Program::implementations() const {
   std::map<std::string, int> counts;
   for (const auto& node : nodes_) {
-    if (const std::string way = node->way(); !way.empty()) ++counts[way];
+    if (const std::string way = node->implementation(); !way.empty()) ++counts[way];
   }
   std::string text;
   for (const auto& [way, count] : counts) {

@@ -1,5 +1,6 @@
-// Decides which tensors of a program lie inside others, so that a node need not copy: an input of a
-// join inside the result (NodeInput::joined_at), a part inside the whole (NodeOutput::part_at).
+// Part of Program (engine/tape/program.h): decides which tensors lie inside others, so that a node
+// need not copy: an input of a join inside the result (NodeInput::joined_at), a part inside the
+// whole (NodeOutput::part_at).
 #include "engine/tape/program.h"
 
 #include <algorithm>
@@ -165,14 +166,12 @@ void Program::share_gradient(TensorId whole, const Readers& readers) {
 }
 
 // The storage of a gradient that lies inside another one.
-int Program::place_in_whole(const TensorState& t, int time) {
+int Program::storage_in_whole(const TensorState& t, int time) {
   TensorState& whole = state(t.gradient_in.whole);
   if (whole.gradient_storage < 0) {
-    whole.gradient_storage =
-        whole.gradient_in.whole >= 0
-            ? place_in_whole(whole, time)
-            : add_storage({static_cast<std::size_t>(whole.shape.elements()) * size_of(whole.dtype),
-                           time, time});
+    whole.gradient_storage = whole.gradient_in.whole >= 0
+                                 ? storage_in_whole(whole, time)
+                                 : add_storage({whole.bytes(), time, time});
   }
   return whole.gradient_storage;
 }

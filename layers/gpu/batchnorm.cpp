@@ -28,7 +28,7 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
         statistics_(parameters_, tensors_, rows_, shape[3], convolution),
         gradients_(program.options().gradients) {}
 
-  std::string way() const override {
+  std::string implementation() const override {
     return statistics_.from_convolution()
                ? "batch norms by our own kernels from the convolutions' sums"
                : "batch norms by our own kernels";
@@ -158,7 +158,9 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
       : Own(name, program, shape, options, nullptr),
         graphs_(batchnorm_graphs(shape, program.options().precision, options)) {}
 
-  std::string way() const override { return by_graphs_ ? "batch norms by cuDNN" : Own::way(); }
+  std::string implementation() const override {
+    return by_graphs_ ? "batch norms by cuDNN" : Own::implementation();
+  }
 
   void graphs(const std::vector<EdgeUse>& /*uses*/, std::vector<Graph>& list) const override {
     list.insert(list.end(), {graphs_.forward, graphs_.backward});

@@ -36,7 +36,7 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Ru
         convolution_(program.context(), geometry, program.options().precision, epilogue_,
                      program.options().gradients) {}
 
-  std::string way() const override {
+  std::string implementation() const override {
     return adds_up() ? "convolutions that add up their output by cuDNN" : "convolutions by cuDNN";
   }
   bool adds_up() const override { return epilogue_.sums; }

@@ -31,7 +31,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
         convolution_(program.context(), geometry, program.options().precision, epilogue(options),
                      program.options().gradients) {}
 
-  std::string way() const override {
+  std::string implementation() const override {
     return memory_.output_gradient_sums == nullptr
                ? "convolutions with folded batch norm by cuDNN"
                : "convolutions with folded batch norm, gradients added up, by cuDNN";

@@ -26,7 +26,7 @@ template <class T> class JoinedBatchNorm final : public Node {
         y_(parameters_, tensors_[0], rows_, channels_, adds_up(program, y)),
         s_(parameters_, tensors_[1], rows_, channels_, adds_up(program, shortcut)) {}
 
-  std::string way() const override {
+  std::string implementation() const override {
     return "batch norms by our own kernels, two in front of a sum at once";
   }
 

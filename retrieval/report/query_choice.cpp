@@ -1,6 +1,7 @@
 #include "retrieval/report/query_choice.h"
 
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 #include <tuple>
@@ -39,12 +40,11 @@ std::vector<std::int64_t> hardest_queries(const PerQuery& queries, std::size_t c
 std::vector<std::int64_t> random_queries(const PerQuery& queries, std::size_t count,
                                          std::uint64_t seed,
                                          std::span<const std::int64_t> without) {
-  constexpr std::uint32_t kStream = 0x5E1EC700;
   std::vector<std::int64_t> rows = with_something_to_find(queries);
   std::erase_if(rows,
                 [&](std::int64_t row) { return std::ranges::find(without, row) != without.end(); });
   count = std::min(count, rows.size());
-  CounterRandom random(seed, kStream, rows.size());
+  CounterRandom random(seed, random_stream(RandomUseOnce::kReportQueries), rows.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto left = static_cast<std::int64_t>(rows.size() - i);
     std::swap(rows[i], rows[i + static_cast<std::size_t>(random.below(left))]);

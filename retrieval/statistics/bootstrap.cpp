@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +14,7 @@
 namespace rk {
 namespace {
 
-constexpr std::uint32_t kStream = 0x626f6f74;  // "boot"
-constexpr std::size_t kOthers = 3;             // R-precision, MAP@R, mAP
+constexpr std::size_t kOthers = 3;  // R-precision, MAP@R, mAP
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -69,7 +69,8 @@ double quantile(const std::vector<double>& values, double share) {
 // draw would access memory at random.
 void draw(const Units& units, std::uint64_t seed, std::int64_t resample,
           std::vector<std::uint32_t>& times) {
-  CounterRandom random(seed, kStream, static_cast<std::uint64_t>(resample));
+  CounterRandom random(seed, random_stream(RandomUseOnce::kBootstrap),
+                       static_cast<std::uint64_t>(resample));
   std::fill(times.begin(), times.end(), 0U);
   for (std::int64_t i = 0; i < units.count(); ++i) ++times[at(random.below(units.count()))];
 }

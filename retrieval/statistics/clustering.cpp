@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 #include "retrieval/passes/largest_score.h"
 #include "retrieval/passes/score_tiles.h"
 
@@ -13,7 +14,6 @@
 namespace rk {
 namespace {
 
-constexpr std::uint32_t kStream = 0x6b6d6e73;  // "kmns"
 // Candidates proposed together: enough to fill tiles, few enough that most are accepted.
 constexpr std::int64_t kMostProposed = 512;
 // A squared distance below this share of the squared lengths that it is computed from is rounding.
@@ -186,7 +186,7 @@ std::optional<std::vector<std::int64_t>> draw_start(Rows& rows, const Clustering
   std::vector<double> squares(at(n)), distance(at(n), std::numeric_limits<double>::infinity());
   parallel_for(rows.threads(), n,
                [&](std::int64_t i, int) { squares[at(i)] = square(rows.row(i), dim); });
-  CounterRandom random(options.seed, kStream, 0);
+  CounterRandom random(options.seed, random_stream(RandomUseOnce::kClusterCentres), 0);
   std::vector<std::int64_t> drawn{random.below(n)};
   std::vector<double> up_to(at(n));
   std::vector<float> centres;

@@ -1,8 +1,8 @@
 #include "data/samplers/sampler.h"
 
-#include "data/random_stream.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 

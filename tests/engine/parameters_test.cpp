@@ -131,6 +131,9 @@ TEST(Parameters, DeclaringAgainGivesTheSameAndAnotherShapeIsRefused) {
   EXPECT_EQ(parameters.declare_counter("bn.num_batches_tracked"), counter);
   EXPECT_THROW(parameters.declare("w", Shape{3, 2}, {}), std::invalid_argument);
   EXPECT_THROW(parameters.declare("new", Shape{1}, {}), std::invalid_argument);
+  EXPECT_THROW(parameters.declare_buffer("bn.running_mean", 5, 0.5F), std::invalid_argument);
+  EXPECT_THROW(parameters.declare_counter("bn.running_mean"), std::invalid_argument);
+  EXPECT_THROW(parameters.declare_counter("new"), std::invalid_argument);
   EXPECT_EQ(parameters.buffer(mean)[3], 0.5F);
   EXPECT_EQ(parameters.counter(counter), 0);
 }

@@ -103,8 +103,8 @@ TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
     host_gpu::forget_graphs();
     recorded.program.plan();
     EXPECT_EQ(built(), expected) << arch;
-    EXPECT_NE(recorded.program.ways().find("gradients added up"), std::string::npos)
-        << recorded.program.ways();
+    EXPECT_NE(recorded.program.implementations().find("gradients added up"), std::string::npos)
+        << recorded.program.implementations();
   }
 }
 

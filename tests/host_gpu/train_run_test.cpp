@@ -1,13 +1,13 @@
 // `train` on the emulated GPU, where a step is under way while the run goes on: wherever it is
 // stopped, nothing may be lost, and nothing counted twice.
 #include "engine/base/random.h"
-#include "engine/device/memory_fit.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "tests/host_gpu/device/memory.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/train/train_command.h"
+#include "training/memory_fit.h"
 #include "weights/checkpoint.h"
 
 #include <fmt/format.h>

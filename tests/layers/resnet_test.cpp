@@ -33,6 +33,7 @@ class Model {
     std::ranges::copy(noise(program_.shape(network_.input).elements(), 1),
                       program_.value(network_.input));
     program_.forward();
+    program_.count_forward();
     const std::int64_t elements = program_.shape(network_.embeddings).elements();
     const float* values = program_.value(network_.embeddings);
     embeddings.assign(values, values + elements);

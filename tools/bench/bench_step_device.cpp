@@ -104,7 +104,7 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
   times.floor_ms = convolution_floor(program, options.precision, times.copy_rate, times.math_rate);
   times.bytes = step.reserved();
   times.device_name = context.cuda().name();
-  times.ways = program.ways();
+  times.ways = program.implementations();
   return times;
 }
 

@@ -22,7 +22,7 @@ struct DeviceStepTimes {
   double math_rate = 0;   // multiply-adds per second by the datasheet; 0: unknown GPU
   std::size_t bytes = 0;  // reserved
   std::string device_name;
-  std::string ways;       // Program::ways()
+  std::string ways;       // Program::implementations()
   bool captured = false;  // the timed steps replayed a CUDA graph
   PlansTaken plans;
   double start_seconds = 0;  // to build the trainer, mostly cuDNN's graphs

@@ -5,7 +5,7 @@ Needs torch and torchvision in the Python that runs it (a throw-away virtual env
 else in the tree does. Both sides: the same batch, image size and batch-norm mode, forward, backward, Adam.
 PyTorch runs in channels_last, from a fixed gradient of the unit-length embeddings; ours has its loss as well.
 
-  tools/scripts/bench_pytorch.py --bench build/bin/bench [--batch 16] [--bn train|frozen] [--rounds 3]    fp32, CPU
+  tools/scripts/bench_pytorch.py --batch 16 --bn train,frozen --modes eager,compile    fp32, CPU
   tools/scripts/bench_pytorch.py --device cuda --precision fp16 --batch 64,128,256 --bn train,frozen \\
     --modes eager,graphs,compile,compile-graphs --rounds 1 --json step.json
 
@@ -32,6 +32,7 @@ import torch
 import torchvision
 
 MODES = ["eager", "graphs", "compile", "compile-graphs"]
+MODES_ON_CPU = ["eager", "compile"]
 TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 WARM_UP = 20
 
@@ -51,9 +52,10 @@ def make_network(options, bn):
     return network
 
 
-def step_on_cpu(options, batch, bn, _):
+def step_on_cpu(options, batch, bn, mode):
     torch.set_num_threads(options.threads)
     network = make_network(options, bn)
+    call = torch.compile(network) if mode == "compile" else network
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-5)
     size = options.image_size
     images = torch.randn(batch, 3, size, size).to(memory_format=torch.channels_last)
@@ -62,7 +64,7 @@ def step_on_cpu(options, batch, bn, _):
     for _ in range(options.repeats + 1):
         start = time.perf_counter()
         optimizer.zero_grad()
-        torch.nn.functional.normalize(network(images)).backward(gradient)
+        torch.nn.functional.normalize(call(images)).backward(gradient)
         optimizer.step()
         times.append(1e3 * (time.perf_counter() - start))
     return statistics.median(times[1:])
@@ -256,8 +258,8 @@ def main():
     options.repeats = options.repeats or (50 if options.device == "cuda" else 5)
     if not set(options.modes) <= set(MODES) or not set(options.bn.split(",")) <= {"train", "frozen"}:
         parser.error("--modes or --bn: no such value")
-    if options.device == "cpu" and (options.precision != "fp32" or options.modes != ["eager"]):
-        parser.error("--precision and --modes are for --device cuda")
+    if options.device == "cpu" and (options.precision != "fp32" or not set(options.modes) <= set(MODES_ON_CPU)):
+        parser.error(f"on the CPU --precision is fp32, and --modes are of {', '.join(MODES_ON_CPU)}")
     if options.tune_seconds and not options.tune:
         parser.error("--tune-seconds is for --tune FOLDER")
     if options.device == "cuda" and not torch.cuda.is_available():

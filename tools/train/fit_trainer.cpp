@@ -3,9 +3,9 @@
 #include "data/loader/loader.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "engine/device/memory_fit.h"
 #include "engine/device/precision.h"
 #include "engine/group/process_group.h"
+#include "training/memory_fit.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,6 +3,7 @@
 #include "data/spec.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 
 #include <algorithm>
 #include <numeric>
@@ -35,8 +36,7 @@ std::optional<Dataset> open_held_out(const TrainSettings& settings) {
 }
 
 Dataset training_sample(const Dataset& train, std::int64_t images, std::uint64_t seed) {
-  constexpr std::uint32_t kStream = 0x5A3B1E00;  // not a stream of any epoch
-  CounterRandom random(seed, kStream, 0);
+  CounterRandom random(seed, random_stream(RandomUseOnce::kTrainingSample), 0);
   std::vector<std::int64_t> order(train.classes().size());
   std::iota(order.begin(), order.end(), 0);
   std::int64_t count = 0;

@@ -219,7 +219,7 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   lines.push_back(loss_line(parts));
   if (parts.processes > 1) lines.push_back(processes_line(parts));
   if (s.chunk > 0 && s.chunk < share(parts)) lines.push_back(chunk_line(parts));
-  const std::string ways = parts.trainer.program().ways();
+  const std::string ways = parts.trainer.program().implementations();
   if (!ways.empty()) lines.push_back("on the GPU: " + ways);
   lines.push_back(memory_line(parts));
   return lines;

@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/round_up.h"
 #include "engine/device/cuda/error.h"
-#include "engine/device/memory_fit.h"
+#include "engine/device/out_of_memory.h"
 #include "engine/driver/device.h"
 
 #include <cstdlib>

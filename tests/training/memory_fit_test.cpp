@@ -1,4 +1,4 @@
-#include "engine/device/memory_fit.h"
+#include "training/memory_fit.h"
 
 #include <gtest/gtest.h>
 
@@ -69,13 +69,6 @@ TEST(MemoryFit, TheMachinesMemoryIsCalledThat) {
   EXPECT_EQ(fitting_advice(need, kGiB, 128, 128, MemoryOf::kMachine),
             "this machine's memory is too small: a single image needs 2.12 GiB, 1.00 GiB are free; "
             "end what else runs here, or take a smaller network or image");
-}
-
-TEST(MemoryFit, AnAllocationThatFailedSaysWhatThereIs) {
-  EXPECT_EQ(out_of_memory(3 * kGiB, kGiB / 2, 80 * kGiB),
-            "the GPU is out of memory: 3.00 GiB asked for, 0.50 GiB of 80.00 GiB free; make the "
-            "batch smaller (train: --chunk, --batch) or end what else runs on the GPU "
-            "(nvidia-smi)");
 }
 
 }  // namespace

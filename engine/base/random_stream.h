@@ -1,5 +1,6 @@
 // Assigns each use of random numbers its own stream, since uses that shared one would see the same
-// draws. Usage: CounterRandom(seed, random_stream(use, epoch), index).
+// draws. Usage: CounterRandom(seed, random_stream(use, epoch), index), or random_stream(use) of a
+// use that no epoch changes.
 #pragma once
 
 #include "engine/base/error.h"
@@ -19,6 +20,15 @@ enum class RandomUse : std::uint32_t {
   kCategoryPairs = 0x17,  // index: pass
 };
 
+// Larger than every stream of an epoch.
+enum class RandomUseOnce : std::uint32_t {
+  kTrainingSample = 0x5A3B1E00,  // index 0
+  kReportQueries = 0x5E1EC700,   // index: number of queries
+  kBootstrap = 0x626F6F74,       // index: resample
+  kParameter = 0x696E6974,       // index: hash of the parameter's name
+  kClusterCentres = 0x6B6D6E73,  // index 0
+};
+
 // Image (or class) indices and copies (appearances in an epoch) below these limits key distinct
 // draws.
 inline constexpr std::int64_t kMostIndices = std::int64_t{1} << 36;
@@ -28,5 +38,6 @@ inline std::uint32_t random_stream(RandomUse use, std::int64_t epoch = 0) {
   expect(epoch >= 0 && epoch < (1 << 24), "[random] expected an epoch below 2^24, got {}", epoch);
   return (static_cast<std::uint32_t>(use) << 24) | static_cast<std::uint32_t>(epoch);
 }
+inline std::uint32_t random_stream(RandomUseOnce use) { return static_cast<std::uint32_t>(use); }
 
 }  // namespace rk

@@ -1,4 +1,4 @@
-#include "engine/base/control_groups.h"
+#include "engine/base/cgroups.h"
 
 #include <fmt/format.h>
 
@@ -11,12 +11,12 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-void for_each_control_group(const std::string& controller, const std::string& root,
-                            const std::function<void(const fs::path&, GroupKind)>& f) {
+void for_each_cgroup(const std::string& controller, const std::string& root,
+                     const std::function<void(const fs::path&, CgroupVersion)>& f) {
   const fs::path mount = root + "/sys/fs/cgroup";
-  const auto upwards = [&](const fs::path& top, fs::path group, GroupKind kind) {
+  const auto upwards = [&](const fs::path& top, fs::path group, CgroupVersion version) {
     for (;; group = group.parent_path()) {
-      f(top / group, kind);
+      f(top / group, version);
       if (group.empty()) return;
     }
   };
@@ -28,12 +28,12 @@ void for_each_control_group(const std::string& controller, const std::string& ro
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path group = fs::path(line.substr(second + 1)).relative_path();
     if (controllers.empty()) {
-      upwards(mount, group, GroupKind::kSecond);
+      upwards(mount, group, CgroupVersion::kV2);
     } else if (fmt::format(",{},", controllers).find(fmt::format(",{},", controller)) !=
                std::string::npos) {
       // Mounted under the controller's own name or under a joint one ("cpu,cpuacct").
-      upwards(mount / controller, group, GroupKind::kFirst);
-      if (controllers != controller) upwards(mount / controllers, group, GroupKind::kFirst);
+      upwards(mount / controller, group, CgroupVersion::kV1);
+      if (controllers != controller) upwards(mount / controllers, group, CgroupVersion::kV1);
     }
   }
 }

@@ -43,8 +43,4 @@ class TooLittleMemory : public DeviceError {
   std::int64_t chunk_;
   MemoryOf where_;
 };
-
-// Message for a single failed allocation.
-std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total);
-
 }  // namespace rk

@@ -1,19 +1,13 @@
-#include "engine/device/memory_fit.h"
+#include "training/memory_fit.h"
 
 #include "engine/base/english.h"
+#include "engine/device/out_of_memory.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 namespace rk {
-namespace {
-
-std::string gibibytes(std::int64_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-}  // namespace
 
 std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free) {
   return std::max<std::int64_t>(0, free - need.fixed) / std::max<std::int64_t>(1, need.per_image);
@@ -50,12 +44,4 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
       whose, counted(images, "image"), gibibytes(needed), gibibytes(free),
       chunk_that_fits(need, free, batch), smaller);
 }
-
-std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {
-  return fmt::format(
-      "the GPU is out of memory: {} asked for, {} of {} free; make the batch smaller (train: "
-      "--chunk, --batch) or end what else runs on the GPU (nvidia-smi)",
-      gibibytes(asked), gibibytes(free), gibibytes(total));
-}
-
 }  // namespace rk
