@@ -307,4 +307,12 @@ std::vector<std::pair<std::string, std::size_t>> Trainer::reserved() const {
   return groups;
 }
 
+std::size_t Trainer::state_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, reserved] : reserved()) {
+    if (name == "parameters" || name == "optimizer" || name == "memory columns") bytes += reserved;
+  }
+  return bytes;
+}
+
 }  // namespace rk

@@ -110,6 +110,7 @@ class Trainer {
 
   // Reserved bytes, by name.
   std::vector<std::pair<std::string, std::size_t>> reserved() const;
+  std::size_t state_bytes() const;          // of what save() writes
   std::int64_t network_parameters() const;  // without the loss's
 
   // For finding the cause of a divergence: the names of the parameters that are not finite in a

@@ -150,6 +150,16 @@ std::string quoted(const std::vector<std::string>& names) {
   return text;
 }
 
+// Advice if one of the folders has a name near that of a split; empty: none has.
+std::string misspelt_split(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    const std::vector<std::string> near =
+        nearest(folder, {"train", "val", "test", "query", "gallery", "validation"}, 1);
+    if (!near.empty()) return fmt::format("rename '{}' to '{}', or ", folder, near.front());
+  }
+  return "";
+}
+
 // The split folders in the order of Split; empty: the root holds classes or categories.
 std::vector<SplitFolder> split_folders(const DataSpec& spec) {
   const std::string asked = spec.get("splits", "auto");
@@ -175,9 +185,9 @@ std::vector<SplitFolder> split_folders(const DataSpec& spec) {
       return {};
     }
     fail<InputError>(
-        "{}: {} would be a split, {} would be none; if these are splits, move {} out of the "
+        "{}: {} would be a split, {} would be none; if these are splits, {}move {} out of the "
         "folder; if all of them are categories, add ,splits=none",
-        spec.path, quoted(named), quoted(others), quoted(others));
+        spec.path, quoted(named), quoted(others), misspelt_split(others), quoted(others));
   }
   std::sort(splits.begin(), splits.end(),
             [](const SplitFolder& a, const SplitFolder& b) { return a.split < b.split; });
@@ -228,7 +238,8 @@ void add(const LeftOut& more, LeftOut& to) {
                           more.empty_folders.end());
 }
 
-FoundClasses find_classes(const fs::path& base) {
+// too_deep: what to do about folders below the classes.
+FoundClasses find_classes(const fs::path& base, const char* too_deep = "move them up") {
   FoundClasses found;
   const Listing top = list_folder(base);
   add(top.others, found.left_out);
@@ -276,9 +287,8 @@ FoundClasses find_classes(const fs::path& base) {
       const std::string path = (fs::path(name) / leaf_name).string();
       const Listing leaf = list_folder(base / path);
       if (!leaf.folders.empty()) {
-        fail<InputError>(
-            "{}: folders too deep; expected [split/][category/]class/image, move them up",
-            (base / path / leaf.folders.front()).string());
+        fail<InputError>("{}: folders too deep; expected [split/][category/]class/image, {}",
+                         (base / path / leaf.folders.front()).string(), too_deep);
       }
       add_class(path, name, leaf);
     }
@@ -400,8 +410,12 @@ std::vector<Split> folder_splits(const DataSpec& spec) {
 Dataset read_folder(const DataSpec& spec, Split split) {
   check_root(spec);
   const std::vector<SplitFolder> splits = split_folders(spec);
-  auto [found, base, known] = splits.empty() ? SplitClasses{find_classes(spec.path), spec.path, {}}
-                                             : find_disjoint(spec.path, splits, split);
+  const char* too_deep = spec.get("splits", "auto") == "none"
+                             ? "where ,splits=none takes the splits for categories: leave it out"
+                             : "move them up";
+  auto [found, base, known] = splits.empty()
+                                  ? SplitClasses{find_classes(spec.path, too_deep), spec.path, {}}
+                                  : find_disjoint(spec.path, splits, split);
   add_categories(found.classes, known);
   std::vector<DataItem> items;
   std::vector<DataClass> classes;

@@ -74,6 +74,9 @@ std::string report_page(const Report& report) {
   std::string out = head(report) + "<body>\n<a class=\"skip\" href=\"#result\">To the result</a>\n";
   out += fmt::format("<header>\n<h1>{}</h1>\n<p>{}</p>\n<p class=\"under\">Protocol: {}.</p>\n",
                      escaped(report.title), escaped(report.data), escaped(report.protocol));
+  for (const std::string& text : report.notes) {
+    out += fmt::format("<p class=\"under\">Note: {}.</p>\n", escaped(text));
+  }
   out += "<nav aria-label=\"Parts of this page\"><ul>\n";
   for (const Part& part : parts) {
     out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", part.id, part.title);

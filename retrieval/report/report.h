@@ -36,8 +36,9 @@ struct ReportedRun {
 
 struct Report {
   std::string title;
-  std::string data;      // queries and gallery, in words
-  std::string protocol;  // in words
+  std::string data;                // queries and gallery, in words
+  std::string protocol;            // in words
+  std::vector<std::string> notes;  // what the figures must be read with
   // Labels, names, categories and paths; embeddings are not read. gallery: null if queries are
   // searched among themselves.
   const EmbeddingSet* queries = nullptr;

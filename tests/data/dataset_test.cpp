@@ -266,6 +266,17 @@ TEST(Folder, BadFoldersAreNamed) {
 
   folder.picture("b/c/d/1.png", 1);
   EXPECT_TRUE(holds(input_error(folder.spec()), "/b/c/d: folders too deep"));
+  EXPECT_TRUE(holds(input_error(folder.spec()), "class/image, move them up"));
+  EXPECT_TRUE(holds(input_error(folder.spec() + ",splits=none"), "for categories: leave it out"));
+}
+
+TEST(Folder, AMisspeltSplitIsGuessed) {
+  const PictureFolder folder;
+  folder.classes("train/a", 2, 2);
+  folder.classes("Tset/b", 2, 2);
+  EXPECT_TRUE(holds(input_error(folder.spec()),
+                    "if these are splits, rename 'Tset' to 'test', or "
+                    "move 'Tset' out of the folder"));
 }
 
 TEST(Folder, LinksAndSpecialFiles) {

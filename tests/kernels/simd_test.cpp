@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -15,12 +16,14 @@
 namespace rk {
 namespace {
 
+template <class T, int N> using Values = std::array<T, static_cast<std::size_t>(N)>;
+
 template <int N> struct Draw {
   explicit Draw(CounterRandom& random) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
     constexpr std::array kSpecial = {0.0F, -0.0F, kInfinity, -kInfinity, kNan, 1e-40F};
-    for (int l = 0; l < N; ++l) {
+    for (std::size_t l = 0; l < a.size(); ++l) {
       for (auto* values : {&a, &b, &c}) {
         const auto pick = static_cast<std::size_t>(random.below(12));
         (*values)[l] =
@@ -29,7 +32,7 @@ template <int N> struct Draw {
       if (random.below(4) == 0) b[l] = a[l];
     }
   }
-  alignas(64) float a[N], b[N], c[N];
+  Values<float, N> a, b, c;
 };
 
 // The same number, or both NaN; 0 and -0 are told apart.
@@ -41,9 +44,9 @@ bool same(float x, float y) {
 // Compares f(lanes, a, b, c), a vector, with what one lane gives.
 template <int N, class F> void expect_same(const Draw<N>& in, const char* what, F&& f) {
   using L = Lanes<N>;
-  float got[N];
-  L::store(got, f(L{}, L::load(in.a), L::load(in.b), L::load(in.c)));
-  for (int l = 0; l < N; ++l) {
+  Values<float, N> got;
+  L::store(got.data(), f(L{}, L::load(in.a.data()), L::load(in.b.data()), L::load(in.c.data())));
+  for (std::size_t l = 0; l < got.size(); ++l) {
     const float one = f(Lanes<1>{}, in.a[l], in.b[l], in.c[l]);
     EXPECT_TRUE(same(got[l], one)) << what << " of " << in.a[l] << ", " << in.b[l] << ", "
                                    << in.c[l] << ": " << got[l] << ", one lane: " << one;
@@ -63,16 +66,16 @@ template <int N> void compare(CounterRandom& random) {
     return Lanes<M>::select(Lanes<M>::greater(a, b), c, a);
   });
 
-  std::uint8_t bytes[N], stored[N];
+  Values<std::uint8_t, N> bytes, stored;
   for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.below(256));
-  float numbers[N];
-  for (int l = 0; l < N; ++l) numbers[l] = bytes[l];
+  Values<float, N> numbers;
+  std::ranges::copy(bytes, numbers.begin());
   using L = Lanes<N>;
-  L::store_bytes(stored, L::load(numbers));
+  L::store_bytes(stored.data(), L::load(numbers.data()));
   const std::uint8_t wanted = bytes[static_cast<std::size_t>(random.below(N))];
-  float equal[N];
-  L::store(equal, L::keep(L::equal(bytes, wanted), L::all(1)));
-  for (int l = 0; l < N; ++l) {
+  Values<float, N> equal;
+  L::store(equal.data(), L::keep(L::equal(bytes.data(), wanted), L::all(1)));
+  for (std::size_t l = 0; l < equal.size(); ++l) {
     EXPECT_EQ(stored[l], bytes[l]);
     EXPECT_EQ(equal[l], bytes[l] == wanted ? 1 : 0);
   }
@@ -90,8 +93,8 @@ TEST(Simd, EveryLaneIsOneLane) {
 TEST(Simd, TheMaximumWithZeroKeepsNan) {
   with_lanes(16, []<int N>(Lanes<N>) {
     using L = Lanes<N>;
-    float relu[N];
-    L::store(relu, L::max(L::all(std::nanf("")), L::all(0)));
+    Values<float, N> relu;
+    L::store(relu.data(), L::max(L::all(std::nanf("")), L::all(0)));
     for (const float value : relu) EXPECT_TRUE(std::isnan(value));
   });
 }

@@ -18,6 +18,8 @@
 #include <CLI/CLI.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -156,12 +158,19 @@ int report(std::string_view message, int code, std::string_view prefix = "error:
   return code;
 }
 
+// Whether the program that reads standard output through a pipe has ended.
+bool reader_is_gone() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 // Runs `work` and turns whatever it throws into a line and an exit code.
 int guarded(const std::function<void()>& work) {
   try {
     work();
     // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      if (reader_is_gone()) return 128 + SIGPIPE;  // `... | head`: as other programs end
       fail<InputError>("standard output: cannot be written; see its disk, or who reads it");
     }
     return static_cast<int>(ExitCode::kDone);
@@ -196,12 +205,39 @@ void hold_standard_streams() {
   }
 }
 
+// The library takes whatever follows a flag for its value, even another flag, and then complains of
+// the word behind that.
+void require_values(int argc, const char* const* argv, CLI::App& app) {
+  const CLI::App* inner = &app;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+    if (argc > 1 && sub->get_name() == argv[1]) inner = sub;
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--") return;  // what follows are no flags
+    const CLI::Option* flag = word.starts_with('-') ? inner->get_option_no_throw(word) : nullptr;
+    if (flag == nullptr || flag->get_expected_min() == 0) continue;
+    const std::string next = i + 1 < argc ? argv[i + 1] : "";
+    const bool follows = next.starts_with("--") && inner->get_option_no_throw(next) != nullptr;
+    if (i + 1 < argc && !follows) {
+      ++i;  // its value
+      continue;
+    }
+    const std::string type = flag->get_type_name();
+    const std::size_t words = type.find('{');
+    fail<UsageError>("{}: its value is missing{}{}; see --help", word,
+                     words == std::string::npos ? "" : ", one of " + type.substr(words),
+                     follows ? fmt::format(", {} follows", next) : "");
+  }
+}
+
 int parse_and_run(int argc, const char* const* argv, CLI::App& app,
                   const std::function<void()>& work) {
   return guarded([&] {
     hold_standard_streams();
     install_signal_handlers();
     set_parser_interruption(stop_if_interrupted);
+    require_values(argc, argv, app);
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& success) {  // --help, --version

@@ -5,6 +5,7 @@
 #include "engine/base/lower_case.h"
 #include "retrieval/report/report.h"
 #include "tools/cli/json_file.h"
+#include "weights/foreign/torch_loader.h"
 #include "weights/hdf5/file.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"
@@ -130,6 +131,16 @@ Found find_in_png(const std::string& path) {
   return {std::nullopt, "a PNG that Rankine did not write"};
 }
 
+Found find_in_loader(const std::string& path) {
+  constexpr std::size_t kMostBytes = 1 << 16;
+  std::string text(kMostBytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), kMostBytes);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (is_unchanged_loader(text)) return {FileKind::kPython, ""};
+  return {std::nullopt, "a loader that was changed since convert wrote it"};
+}
+
 Found find_kind(const std::string& path) {
   constexpr std::string_view kPngBegins = "\x89PNG\r\n\x1a\n", kHdf5Begins = "\x89HDF\r\n\x1a\n";
   std::array<char, 256> bytes{};
@@ -138,7 +149,7 @@ Found find_kind(const std::string& path) {
   const std::string_view begins(bytes.data(), static_cast<std::size_t>(file.gcount()));
   if (begins.starts_with(kPngBegins)) return find_in_png(path);
   if (begins.starts_with(kHdf5Begins)) return find_in_hdf5(path);
-  if (begins.starts_with("\"\"\"Embeds pictures by ")) return {FileKind::kPython, ""};
+  if (begins.starts_with("\"\"\"Embeds pictures by ")) return find_in_loader(path);
   if (begins.starts_with(kReportBegins)) return {FileKind::kReport, ""};
   if (begins.starts_with("# ") &&
       begins.substr(0, begins.find('\n')).find(", cuDNN ") != begins.npos) {

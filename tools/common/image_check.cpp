@@ -91,13 +91,13 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   refuse(data, bad, count, folder);
 }
 
-void note_rotated(const Dataset& data, std::int64_t before) {
+void note_rotated(const Dataset& data, std::int64_t before, const std::string& advice) {
   const std::int64_t count = data.rotated() - before;
   if (count == 0) return;
   note(fmt::format(
       "{}: {} of the pictures looked at {} stored rotated or mirrored (EXIF orientation) and used "
-      "as stored; ,exif=turn behind the folder turns pictures upright",
-      data.name(), count, count == 1 ? "is" : "are"));
+      "as stored; {}",
+      data.name(), count, count == 1 ? "is" : "are", advice));
 }
 
 std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& all) {

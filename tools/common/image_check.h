@@ -20,8 +20,10 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
                   const std::string& folder, bool quiet);
 
 // If pictures whose EXIF orientation is not upright, and was ignored, were loaded since
-// data.rotated() was `before`, notes their number and the option that applies the orientation.
-void note_rotated(const Dataset& data, std::int64_t before = 0);
+// data.rotated() was `before`, notes their number and how to have them turned.
+void note_rotated(
+    const Dataset& data, std::int64_t before = 0,
+    const std::string& advice = ",exif=turn behind the folder turns pictures upright");
 
 // bad_files.txt of a run: one line for each image that the loader left out.
 class UnreadableImages {

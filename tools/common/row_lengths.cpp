@@ -10,9 +10,9 @@
 
 namespace rk {
 
-void note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
-                  const std::string& consequence) {
-  if (rows.empty()) return;
+std::string note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
+                         const std::string& consequence) {
+  if (rows.empty()) return "";
   double least = std::numeric_limits<double>::infinity(), most = 0;
   const auto width = static_cast<std::size_t>(dim);
   for (std::size_t begin = 0; begin + width <= rows.size(); begin += width) {
@@ -21,12 +21,14 @@ void note_lengths(std::span<const float> rows, std::int64_t dim, const std::stri
     least = std::min(least, std::sqrt(square));
     most = std::max(most, std::sqrt(square));
   }
-  if (least > 0.99 && most < 1.01) return;
+  if (least > 0.99 && most < 1.01) return "";
   const std::string shortest = fmt::format("{:.3g}", least), longest = fmt::format("{:.3g}", most);
-  note(shortest == longest
-           ? fmt::format("{}: all rows have length {}; {}", file, longest, consequence)
-           : fmt::format("{}: rows have lengths from {} to {}; {}", file, shortest, longest,
-                         consequence));
+  std::string text = shortest == longest ? fmt::format("{}: all rows have length {}; {}", file,
+                                                       longest, consequence)
+                                         : fmt::format("{}: rows have lengths from {} to {}; {}",
+                                                       file, shortest, longest, consequence);
+  note(text);
+  return text;
 }
 
 }  // namespace rk

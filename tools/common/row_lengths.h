@@ -8,8 +8,9 @@
 
 namespace rk {
 
-// Prints a note, with `consequence`, unless all rows of `dim` numbers have length 1.
-void note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
-                  const std::string& consequence);
+// Prints a note, with `consequence`, unless all rows of `dim` numbers have length 1; returns it,
+// empty without one.
+std::string note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
+                         const std::string& consequence);
 
 }  // namespace rk

@@ -225,16 +225,17 @@ class Eval final : public Command {
   }
 
   void report(const Context& context, const Rows& queries, const Rows* gallery,
-              const Metrics& metrics, const CommonOptions& common) const {
+              const Measured& measured, const CommonOptions& common) const {
     const std::string& name = embeds() ? network_.checkpoint : files_.embeddings;
     ReportFile file{.path = report_.report,
                     .title = fmt::format("Retrieval by {}", name),
                     .protocol = protocol_.name,
                     .queries = queries,
                     .gallery = gallery,
-                    .statistics = statistics_};
-    file.runs.push_back(reported_run(context, name, network_.checkpoint, queries, gallery, metrics,
-                                     statistics_, common));
+                    .statistics = statistics_,
+                    .notes = measured.notes};
+    file.runs.push_back(reported_run(context, name, network_.checkpoint, queries, gallery,
+                                     measured.metrics, statistics_, common));
     write_report(context, std::move(file), common);
   }
 
@@ -250,7 +251,7 @@ class Eval final : public Command {
     // read.
     check_mapped_files();
     say(what, queries, measured, statistics, common);
-    if (!report_.report.empty()) report(context, queries, gallery, measured.metrics, common);
+    if (!report_.report.empty()) report(context, queries, gallery, measured, common);
     if (common.json.empty()) return;
     Metrics& metrics = measured.metrics;
     if (!measures_.per_query) metrics.per_query = {};
@@ -258,6 +259,7 @@ class Eval final : public Command {
         {{"protocol", protocol_text(metrics)},
          {"protocol_name", protocol_.name.empty() ? protocol_name(metrics) : protocol_.name},
          {"metrics", metrics_json(metrics)},
+         {"notes", measured.notes},
          {"seconds", measured.seconds},
          {"bytes_reserved", metrics.bytes_reserved}});
     add_statistics(statistics, queries, metrics, statistics_, json);

@@ -16,24 +16,39 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rk {
 namespace {
 
-void note_what_is_odd(const Rows& queries, const Rows* gallery) {
-  const auto note_of = [](const Rows& rows) {
-    // Then only zero rows have another length, and reading has already reported them.
-    if (rows.facts.value("normalize", false)) return;
-    note_lengths(rows.set.values(), rows.set.dim, rows.name,
-                 "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");
-  };
-  note_of(queries);
-  if (count_classes(queries.set) == 1 && (gallery == nullptr || count_classes(gallery->set) == 1)) {
-    note(fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
-                     queries.name));
+// Notes what makes the metrics of these rows mean less than they seem to, and returns the notes.
+std::vector<std::string> note_what_is_odd(const Rows& queries, const Rows* gallery) {
+  std::vector<std::string> notes;
+  for (const Rows* rows : {&queries, gallery}) {
+    // Normalised rows of another length are zero, which reading has already reported.
+    if (rows == nullptr || rows->facts.value("normalize", false)) continue;
+    std::string text = note_lengths(
+        rows->set.values(), rows->set.dim, rows->name,
+        "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");
+    if (!text.empty()) notes.push_back(std::move(text));
   }
-  if (gallery != nullptr) note_of(*gallery);
+  const auto add = [&](std::string text) {
+    note(text);
+    notes.push_back(std::move(text));
+  };
+  const std::int64_t classes = count_classes(queries.set);
+  if (classes == 1 && (gallery == nullptr || count_classes(gallery->set) == 1)) {
+    add(fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
+                    queries.name));
+  }
+  if (gallery == nullptr && classes == queries.count()) {
+    add(
+        fmt::format("{}: no class has two rows, so that there is nothing to find; give labels that "
+                    "say which rows belong together",
+                    queries.name));
+  }
+  return notes;
 }
 
 }  // namespace
@@ -50,6 +65,7 @@ void MeasureOptions::sort_recalls() {
 
 void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, const Rows* gallery) {
   const std::int64_t candidates = gallery != nullptr ? gallery->count() : queries.count() - 1;
+  if (candidates == 0) return;  // then nothing can be found
   std::vector<std::string> names;
   for (const std::int64_t k : options.recall_at) {
     if (k >= candidates) names.push_back(fmt::format("R@{}", k));
@@ -61,7 +77,7 @@ void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, con
 
 Measured measure(const Context& context, const Rows& queries, const Rows* gallery,
                  const MeasureOptions& options, const CommonOptions& common) {
-  note_what_is_odd(queries, gallery);
+  std::vector<std::string> notes = note_what_is_odd(queries, gallery);
   EvaluateOptions evaluation;
   evaluation.recall_at = options.recall_at;
   evaluation.per_query = options.per_query;
@@ -79,8 +95,8 @@ Measured measure(const Context& context, const Rows& queries, const Rows* galler
   });
   progress.finish();
   if (!metrics) stop_if_interrupted();
-  return {*metrics,
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  return {*metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+          std::move(notes)};
 }
 
 }  // namespace rk

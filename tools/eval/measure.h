@@ -7,6 +7,7 @@
 #include "tools/eval/inputs/rows.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace rk {
@@ -23,14 +24,15 @@ struct MeasureOptions {
 struct Measured {
   Metrics metrics;
   double seconds;
+  std::vector<std::string> notes;  // what the metrics of these rows must be read with
 };
 
 // Prints a note for each k that covers all candidates of a query, since R@k is then meaningless.
 // `gallery` as in measure().
 void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, const Rows* gallery);
 
-// Prints notes about unusual rows, shows progress, stops if a signal asks to. `gallery`: null if
-// the rows are searched among themselves. InputErrors name the file.
+// Prints the notes about unusual rows, shows progress, stops if a signal asks to. `gallery`: null
+// if the rows are searched among themselves. InputErrors name the file.
 Measured measure(const Context& context, const Rows& queries, const Rows* gallery,
                  const MeasureOptions& options, const CommonOptions& common);
 

@@ -12,11 +12,14 @@
 #include "tools/eval/inputs/embed_data.h"
 #include "training/training_exif.h"
 #include "weights/atomic_file.h"
+#include "weights/tensor_files/file_kind.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -27,6 +30,11 @@ Rows read_index(const std::string& path, const CheckpointEmbedder& embedder,
                 const std::string& checkpoint) {
   Rows index;
   index.name = path;
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 8> begins{};
+  if (file.read(begins.data(), begins.size()) && !is_hdf5({begins.data(), begins.size()})) {
+    fail<InputError>("{}: is no index; --index takes what eval --save-embeddings wrote", path);
+  }
   index.set = read_embeddings(path);
   // The camera rule does not apply, since queries have no camera.
   index.set.cameras.clear();
@@ -49,10 +57,10 @@ Rows read_index(const std::string& path, const CheckpointEmbedder& embedder,
 void note_other_exif(const EmbeddingSet& index, const std::string& name, bool turned) {
   const std::string now = turned ? "turn" : "ignore";
   if (index.exif.empty() || index.exif == now) return;
-  note(
-      fmt::format("{}: its pictures were embedded with exif={}, those of --query are with exif={}; "
-                  "write it anew from data with exif={}",
-                  name, index.exif, now, now));
+  note(fmt::format(
+      "{}: its pictures were embedded with exif={}, those of --query are with exif={}; "
+      "write it anew from data with exif={}{}",
+      name, index.exif, now, now, turned ? "" : ", or train a network on data with ,exif=turn"));
 }
 
 // The name of a row of the index: its file, or its number if the index has no paths.
@@ -121,7 +129,9 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   Rows queries;
   queries.name = "--query";
   queries.set = embed_pictures(embedder, pictures, network, common);
-  note_rotated(pictures);
+  note_rotated(pictures, 0,
+               "as in this network's training; one trained on data with ,exif=turn turns them "
+               "upright");
   if (queries.count() == 0) fail<InputError>("none of the pictures can be read; give others");
   if (queries.set.dim != index.set.dim) {
     fail<InputError>(

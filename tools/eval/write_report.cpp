@@ -111,6 +111,7 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
   report.protocol =
       fmt::format("{}: {}", file.protocol.empty() ? protocol_name(metrics) : file.protocol,
                   protocol_text(metrics));
+  report.notes = std::move(file.notes);
   report.queries = &file.queries.set;
   report.gallery = file.gallery != nullptr ? &file.gallery->set : nullptr;
   report.runs = std::move(file.runs);

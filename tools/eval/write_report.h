@@ -32,6 +32,7 @@ struct ReportFile {
   const Rows& queries;
   const Rows* gallery = nullptr;
   const StatisticsOptions& statistics;
+  std::vector<std::string> notes{};  // of measure()
   std::vector<ReportedRun> runs{};
   std::optional<RankIntervals> difference{};
 };

@@ -94,6 +94,11 @@ void require_countable(const Checkpoint& checkpoint, const TrainSettings& settin
   }
 }
 
+std::string place_of(const RunState& run) {
+  return run.batch > 0 ? fmt::format("after batch {} of epoch {}", run.batch, run.epoch + 1)
+                       : fmt::format("after epoch {}", run.epoch);
+}
+
 void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names) {
   const std::set<std::string> known(names.begin(), names.end());
   std::copy_if(more.begin(), more.end(), std::back_inserter(names),

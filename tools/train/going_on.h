@@ -1,4 +1,4 @@
-// Checks before a run resumes from a checkpoint.
+// A run that resumes from a checkpoint: the checks before, and where it is.
 #pragma once
 
 #include "tools/train/train_settings.h"
@@ -23,6 +23,9 @@ void accept_data(const Checkpoint& checkpoint, const RunState& now, const TrainS
 // most by the number of steps left.
 void require_countable(const Checkpoint& checkpoint, const TrainSettings& settings,
                        std::int64_t batches_per_epoch);
+
+// How far a run is: "after epoch 2", "after batch 4 of epoch 3".
+std::string place_of(const RunState& run);
 
 // Appends to `names` those of `more` that it lacks.
 void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names);

@@ -8,6 +8,7 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/parse_json.h"
+#include "tools/train/going_on.h"
 #include "tools/train/recipe_path.h"
 #include "tools/train/train_run.h"
 #include "training/training_exif.h"
@@ -39,17 +40,18 @@ ordered_json stored_settings(const Checkpoint& checkpoint) {
                    checkpoint.path());
 }
 
-// Throws InputError if data that only the checkpoint names are missing.
-void require_found(const std::string& flag, const std::string& spec, const Checkpoint& checkpoint) {
+// Throws InputError if data that no flag names, but `origin`, are missing. start: the folder that
+// relative paths begin in.
+void require_found(const std::string& flag, const std::string& spec, const std::string& origin,
+                   const std::string& start, const std::string& advice) {
   if (spec.empty() || spec == "none") return;
   const std::string path = read_data_spec(spec).path;
   std::error_code ignored;
   if (path.empty() || fs::exists(path, ignored)) return;
-  fail<InputError>(
-      "{}: no such folder; it is the {} of {}{}; give {} SPEC where it lies now", path, flag,
-      checkpoint.path(),
-      fs::path(path).is_absolute() ? "" : ", relative to the folder in which that run was started",
-      flag);
+  fail<InputError>("{}: no such folder; it is the {} of {}{}; {}give {} SPEC where it lies", path,
+                   flag, origin,
+                   fs::path(path).is_absolute() ? "" : ", relative to the folder in which " + start,
+                   advice, flag);
 }
 
 class Train final : public Command {
@@ -67,6 +69,12 @@ class Train final : public Command {
     if (!settings_.recipe.empty()) {
       settings_.recipe = find_recipe(settings_.recipe);
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
+      for (const auto& [name, spec] :
+           {std::pair{"data", &settings_.data}, std::pair{"test-data", &settings_.test_data}}) {
+        if (given.contains(name)) continue;
+        require_found(fmt::format("--{}", name), *spec, settings_.recipe, "train is called",
+                      "its first lines say where to get it; or ");
+      }
     }
     check_values(settings_);  // before the folder is looked at
     TrainPlan plan;
@@ -175,16 +183,17 @@ class Train final : public Command {
       for (const std::string& skipped : found.skipped) tell("skipped: {}", skipped);
     }
     if (!common.quiet) {
-      tell("going on from {}: epoch {}, step {}", found.checkpoint->path(),
-           found.checkpoint->run().epoch, found.checkpoint->run().step);
+      tell("going on from {}: {}", found.checkpoint->path(), place_of(found.checkpoint->run()));
     }
     plan.last_damaged = found.last_damaged;
     plan.checkpoint = std::move(found.checkpoint);
     ordered_json stored = stored_settings(*plan.checkpoint);
     const bool data = table_.given("data"), test_data = table_.given("test-data");
     apply_settings(table_, stored, plan.checkpoint->path());
-    if (!data) require_found("--data", settings_.data, *plan.checkpoint);
-    if (!test_data) require_found("--test-data", settings_.test_data, *plan.checkpoint);
+    const std::string& origin = plan.checkpoint->path();
+    const std::string start = "that run was started";
+    if (!data) require_found("--data", settings_.data, origin, start, "");
+    if (!test_data) require_found("--test-data", settings_.test_data, origin, start, "");
     return stored;
   }
 

@@ -149,15 +149,6 @@ std::string chunk_line(const TrainParts& parts) {
                       : "");
 }
 
-// Bytes of a checkpoint and of the HDF5 library's image that it is copied from.
-std::size_t saving_bytes(const std::vector<std::pair<std::string, std::size_t>>& groups) {
-  std::size_t state = 0;
-  for (const auto& [name, bytes] : groups) {
-    if (name == "parameters" || name == "optimizer" || name == "memory columns") state += bytes;
-  }
-  return 2 * state;
-}
-
 std::string memory_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   auto groups = parts.trainer.reserved();
@@ -165,7 +156,10 @@ std::string memory_line(const TrainParts& parts) {
   groups.emplace_back("evaluation",
                       parts.evaluation_bytes + static_cast<std::size_t>(loading.evaluation_ring));
   groups.emplace_back("loader", static_cast<std::size_t>(loading.ring + loading.pictures));
-  if (!parts.trainer.program().on_gpu()) groups.emplace_back("saving", saving_bytes(groups));
+  // A checkpoint and the HDF5 library's image that it is copied from.
+  if (!parts.trainer.program().on_gpu()) {
+    groups.emplace_back("saving", 2 * parts.trainer.state_bytes());
+  }
   std::string of;
   double total = 0;
   for (const auto& [name, bytes] : groups) {
@@ -222,6 +216,8 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   const std::string ways = parts.trainer.program().implementations();
   if (!ways.empty()) lines.push_back("on the GPU: " + ways);
   lines.push_back(memory_line(parts));
+  lines.push_back(fmt::format("disk in MiB: {:.1f} for each of {}/best.h5, last.h5 and previous.h5",
+                              static_cast<double>(parts.trainer.state_bytes()) / kMebibyte, s.out));
   return lines;
 }
 

@@ -572,11 +572,7 @@ void TrainRun::fail_evaluation(const char* what) const {
 
 std::uint64_t TrainRun::checkpoint_bytes() const {
   constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
-  std::uint64_t bytes = kBeside;
-  for (const auto& [name, reserved] : trainer_->reserved()) {
-    if (name == "parameters" || name == "optimizer" || name == "memory columns") bytes += reserved;
-  }
-  return bytes;
+  return trainer_->state_bytes() + kBeside;
 }
 
 // Bytes that the folder needs beyond its present files: last.h5, previous.h5, best.h5 and the one
@@ -740,10 +736,8 @@ void TrainRun::stop() {
   processes_.end_together();
   if (!processes_.first()) throw Interrupted("");
   if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet
-  const std::string where =
-      run_.batch > 0 ? fmt::format("after batch {} of epoch {}", run_.batch, run_.epoch + 1)
-                     : fmt::format("after epoch {}", run_.epoch);
-  throw Interrupted(fmt::format("stopped {}; saved; go on with: {}", where, resume_command()));
+  throw Interrupted(
+      fmt::format("stopped {}; saved; go on with: {}", place_of(run_), resume_command()));
 }
 
 std::string TrainRun::resume_command() const {

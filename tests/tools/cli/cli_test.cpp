@@ -5,6 +5,7 @@
 #include "engine/system/signals.h"
 #include "tests/support/messages.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -85,6 +87,21 @@ TEST(Cli, UnknownFlagNamesTheNearest) {
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err, "error: --bacth: no such flag; did you mean --batch?\n");
   }
+}
+
+TEST(Cli, AFlagWithoutItsValueIsNamed) {
+  const std::pair<std::vector<const char*>, const char*> calls[] = {
+      {{"--data"}, "--data: its value is missing"},
+      {{"--batch", "3", "--data"}, "--data: its value is missing"},
+      {{"--data", "--batch", "3"}, "--data: its value is missing, --batch follows"},
+      {{"--data", "x", "--batch", "--quiet"}, "--batch: its value is missing, --quiet follows"}};
+  for (const auto& [words, what] : calls) {
+    const Result result = run(words);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.err, fmt::format("error: {}; see --help\n", what));
+  }
+  EXPECT_EQ(run({"--data=--batch"}).code, 0);
+  EXPECT_EQ(run({"--data", "-x", "-q"}).code, 0);
 }
 
 TEST(Cli, WhatIsNoNumberIsNotCalledOneOutOfRange) {

@@ -343,6 +343,12 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   EXPECT_FALSE(std::filesystem::exists(in("g.py")));
   // It may replace its own files, never a user's.
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 0);
+  folder_.write("e.py", loader + "# mine\n");
+  const Finished changed = run("convert", {"--from-run", in("run"), in("e.safetensors")});
+  EXPECT_EQ(changed.code, 3);
+  EXPECT_TRUE(holds(changed.err, "e.py: is a loader that was changed since convert wrote it"))
+      << changed.err;
+  EXPECT_EQ(file_text(in("e.py")), loader + "# mine\n");
   folder_.write("e.py", "import os\n");
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 3);
   EXPECT_EQ(file_text(in("e.py")), "import os\n");

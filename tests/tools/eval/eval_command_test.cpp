@@ -116,6 +116,27 @@ TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   EXPECT_NE(said.find("all rows have length 3"), std::string::npos) << said;
 }
 
+// What the figures must be read with stands wherever they stand.
+TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
+  folder_.write("e.npy", npy_rows({3, 0, 0, 2, 0, 3, 3, 0}, 4, 2));
+  folder_.write("y.npy", npy_labels({1, 2, 2, 1}));
+  folder_.write("each.npy", npy_labels({1, 2, 3, 4}));
+  ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--json", in("r.json"),
+                      "--report", in("r.html")}),
+            0);
+  const std::string lengths = "rows have lengths from 2 to 3; cosine similarity wants 1";
+  nlohmann::json notes = nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(holds(notes[0].get<std::string>(), lengths));
+  EXPECT_TRUE(holds(file_text(in("r.html")), lengths));
+  ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("each.npy"), "--normalize",
+                      "--json", in("r.json")}),
+            0);
+  notes = nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(holds(notes[0].get<std::string>(), "no class has two rows"));
+}
+
 TEST_F(EvalCommand, UndefinedValuesAreNull) {
   const std::string json = in("eval_null.json");
   ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--json", json}), 0);

@@ -138,6 +138,11 @@ TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
     EXPECT_EQ(run(in_shell(words, ">/dev/full")).code, 3);
     EXPECT_EQ(run(in_shell(words, ">&-")).code, 3);
     EXPECT_EQ(run(in_shell(words, "2>&-")).code, 0);
+    // `eval ... | head`, which has read enough: no error, but not 0 either.
+    const Finished gone =
+        run({"/bin/sh", "-c",
+             "{ sleep 0.3; (" + in_shell(words, "")[2] + "); echo ended with $? >&2; } | true"});
+    EXPECT_EQ(gone.err, "ended with 141\n");
   }
 }
 

@@ -402,7 +402,7 @@ TEST_F(TrainProgram, ADamagedCheckpointGivesWayToThePreviousOne) {
   const Finished resumed = resume("run");
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_TRUE(holds(resumed.err, "skipped: " + in("run/last.h5") + ": is damaged"));
-  EXPECT_TRUE(holds(resumed.err, "going on from " + in("run/previous.h5") + ": epoch 1"));
+  EXPECT_TRUE(holds(resumed.err, "going on from " + in("run/previous.h5") + ": after epoch 1"));
   EXPECT_EQ(file_text(in("run/last.h5")), whole);
   EXPECT_EQ(Checkpoint(in("run/previous.h5")).run().epoch, 1);  // not the damaged one
 
@@ -647,6 +647,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
   folder_.write("cut/test/t0/cut.png", picture.substr(0, picture.size() / 2));
   folder_.write("typo.toml", "lerning-rate = 0.1\n");
   folder_.write("broken.toml", "lr = \n");
+  folder_.write("elsewhere.toml", "test-data = \"folder:not/there\"\n");
   folder_.write("text.h5", "no checkpoint\n");
   ASSERT_EQ(run(command("run")).code, 0);
   const std::string kept = file_text(in("run/last.h5"));
@@ -712,6 +713,10 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--recipe", in("none.toml")}, 3, "none.toml"},
       {{"--recipe", in("typo.toml")}, 3, "'lerning-rate'"},
       {{"--recipe", in("broken.toml")}, 3, "line 1"},
+      {{"--recipe", in("elsewhere.toml")},
+       3,
+       "no such folder; it is the --test-data of " + in("elsewhere.toml") +
+           ", relative to the folder in which train is called; its first lines say where"},
       {{"--weights", in("none.h5")}, 3, "none.h5"},
       {{"--weights", in("text.h5")}, 3, "text.h5"},
       {{"--weights", in("run/last.h5"), "--arch", "resnet50"}, 2, "holds a resnet20"},
