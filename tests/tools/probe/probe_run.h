@@ -1,7 +1,8 @@
 // Base of tests that call `probe` in this process: a folder for files, and the program's output.
 #pragma once
 
-#include "tests/support/temporary_folder.h"
+#include "tests/data/picture_folder.h"
+#include "tests/support/messages.h"
 #include "tools/cli/cli.h"
 
 #include <memory>
@@ -28,7 +29,7 @@ class ProbeRun : public testing::Test {
     return code;
   }
 
-  const TemporaryFolder folder_;
+  const PictureFolder folder_;
   std::string out_, error_;
 };
 

@@ -2,10 +2,10 @@
 // classes of two files are the same, and what a network has seen before.
 #include "engine/base/usable_cores.h"
 #include "retrieval/files/embeddings_file.h"
+#include "tests/data/picture_folder.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/hdf5/file.h"
 
@@ -30,7 +30,7 @@ class FolderRun : public testing::Test {
  protected:
   // Trains one step on the classes of `flat` that are not held out, once for all tests.
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<TemporaryFolder>();
+    folder_ = std::make_unique<PictureFolder>();
     folder_->classes("flat/c", 8, 4);
     const Finished done = train("flat", "run", {"--data", flat() + ",val_classes=0.25"});
     ASSERT_EQ(done.code, 0) << done.err;
@@ -80,10 +80,10 @@ class FolderRun : public testing::Test {
   }
   static json result(const std::string& name) { return json::parse(file_text(in(name))); }
 
-  static std::unique_ptr<TemporaryFolder> folder_;
+  static std::unique_ptr<PictureFolder> folder_;
 };
 
-std::unique_ptr<TemporaryFolder> FolderRun::folder_;
+std::unique_ptr<PictureFolder> FolderRun::folder_;
 
 // Both sides hold the same pictures, so if classes are matched by name, each query finds itself
 // first and is right.

@@ -4,6 +4,7 @@
 
 #include "tests/data/picture_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/messages.h"
 #include "tests/tools/train/tiny_run.h"
 
 #include <fmt/format.h>
