@@ -6,7 +6,7 @@
 #include "engine/device/packed_memory.h"
 #include "kernels/launch_on_gpu.h"
 #include "losses/frame/device_ranking.h"
-#include "losses/frame/loss_result.h"
+#include "losses/frame/pending_loss.h"
 #include "losses/frame/ranking.h"
 
 #include <algorithm>
@@ -250,7 +250,7 @@ template <class S> class RamboScores final : public Loss<S> {
   std::int64_t capacity_ = 0;  // scores
   Positives positives_;
   std::unique_ptr<Ranker<S>> ranker_;
-  LossResult<double> loss_;
+  PendingLoss<double> loss_;
 };
 
 template <class S, int kBeta> std::unique_ptr<Loss<S>> make(const LossValues& values) {

@@ -9,7 +9,7 @@
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/entry.h"
-#include "losses/frame/loss_result.h"
+#include "losses/frame/pending_loss.h"
 #include "losses/products/proxy_matrix.h"
 #include "losses/rows/make_proxy_rows.h"
 
@@ -123,7 +123,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   std::size_t numbers_ = 0, labels_ = 0, shares_ = 0;  // offsets in packed_
   PackedMemory packed_;
   Memory losses_;  // [rows]
-  LossResult<Result> result_;
+  PendingLoss<Result> result_;
 };
 
 // For a registry entry: kParams makes the row's parameters from the loss's values.

@@ -28,7 +28,7 @@
 #include "losses/frame/batch_index.h"
 #include "losses/frame/batch_memory.h"
 #include "losses/frame/entry.h"
-#include "losses/frame/loss_result.h"
+#include "losses/frame/pending_loss.h"
 #include "losses/products/similarity.h"
 #include "losses/rows/make_rows.h"
 #include "losses/rows/row_totals.h"
@@ -182,7 +182,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   RowTotals<S, Row> totals_;        // used if kMeasured
   std::vector<std::int64_t> work_;  // [rows + 1], used if kUnlike: total work of the rows before
   Memory losses_;                   // [rows]
-  LossResult<double> loss_;
+  PendingLoss<double> loss_;
   std::int64_t valid_ = 0;
 };
 

@@ -84,11 +84,11 @@ void compare_runs(const Context& context, const NetworkOptions& network,
     open_weights(checkpoint_of_run(run), network.arch, ignored);  // before any picture is read
   }
   std::vector<ReportedRun> runs;
-  Rows rows;
+  DescribedRows rows;
   for (const std::string& run : options.compare) {
     NetworkOptions own = network;
     own.checkpoint = checkpoint_of_run(run);
-    Rows embedded = embed_data(context, own, common);
+    DescribedRows embedded = embed_data(context, own, common);
     if (!runs.empty() &&
         (embedded.set.labels != rows.set.labels || embedded.set.paths != rows.set.paths)) {
       fail<InputError>(

@@ -69,9 +69,10 @@ class Eval final : public Command {
     }
     // Read the gallery file before embedding the pictures, which takes long, so that it is refused
     // early.
-    std::optional<Rows> gallery;
+    std::optional<DescribedRows> gallery;
     if (!files_.gallery.empty() && embeds()) gallery = read_gallery(files_);
-    const Rows queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
+    const DescribedRows queries =
+        embeds() ? embed_data(context, network_, common) : read_queries(files_);
     if (!files_.gallery.empty() && !embeds()) gallery = read_gallery(files_);
     if (gallery) match_gallery(queries, *gallery);
     nlohmann::json json;
@@ -172,7 +173,7 @@ class Eval final : public Command {
     }
   }
 
-  void refuse_infinite(const Rows& rows) const {
+  void refuse_infinite(const DescribedRows& rows) const {
     const std::span<const float> values = rows.set.values();
     if (std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); })) return;
     fail<InputError>(
@@ -181,8 +182,8 @@ class Eval final : public Command {
         network_.checkpoint);
   }
 
-  void save_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
-                       const CommonOptions& common) const {
+  void save_neighbours(const Context& context, const DescribedRows& queries,
+                       const DescribedRows* gallery, const CommonOptions& common) const {
     if (neighbours_.save.empty()) return;
     const Neighbours found =
         find_neighbours(context, queries, gallery, {.topk = neighbours_.topk}, common);
@@ -224,7 +225,7 @@ class Eval final : public Command {
     }
   }
 
-  void report(const Context& context, const Rows& queries, const Rows* gallery,
+  void report(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,
               const Measured& measured, const CommonOptions& common) const {
     const std::string& name = embeds() ? network_.checkpoint : files_.embeddings;
     ReportFile file{.path = report_.report,
@@ -239,9 +240,10 @@ class Eval final : public Command {
     write_report(context, std::move(file), common);
   }
 
-  void measure_all(const Context& context, const Rows& queries, const Rows* gallery,
-                   const std::string& what, const MeasureOptions& measures,
-                   const CommonOptions& common, nlohmann::json& json) const {
+  void measure_all(const Context& context, const DescribedRows& queries,
+                   const DescribedRows* gallery, const std::string& what,
+                   const MeasureOptions& measures, const CommonOptions& common,
+                   nlohmann::json& json) const {
     note_recalls_of_all(measures, queries, gallery);
     check_statistics(context, queries, gallery, statistics_);
     Measured measured = measure(context, queries, gallery, measures, common);
@@ -265,7 +267,7 @@ class Eval final : public Command {
     add_statistics(statistics, queries, metrics, statistics_, json);
   }
 
-  void say(const std::string& what, const Rows& queries, const Measured& measured,
+  void say(const std::string& what, const DescribedRows& queries, const Measured& measured,
            const Statistics& statistics, const CommonOptions& common) const {
     const Metrics& metrics = measured.metrics;
     print("{}{}",

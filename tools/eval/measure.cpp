@@ -23,9 +23,10 @@ namespace rk {
 namespace {
 
 // Notes what makes the metrics of these rows mean less than they seem to, and returns the notes.
-std::vector<std::string> note_what_is_odd(const Rows& queries, const Rows* gallery) {
+std::vector<std::string> note_what_is_odd(const DescribedRows& queries,
+                                          const DescribedRows* gallery) {
   std::vector<std::string> notes;
-  for (const Rows* rows : {&queries, gallery}) {
+  for (const DescribedRows* rows : {&queries, gallery}) {
     // Normalised rows of another length are zero, which reading has already reported.
     if (rows == nullptr || rows->facts.value("normalize", false)) continue;
     std::string text = note_lengths(
@@ -63,7 +64,8 @@ void MeasureOptions::sort_recalls() {
   recall_at.erase(std::unique(recall_at.begin(), recall_at.end()), recall_at.end());
 }
 
-void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, const Rows* gallery) {
+void note_recalls_of_all(const MeasureOptions& options, const DescribedRows& queries,
+                         const DescribedRows* gallery) {
   const std::int64_t candidates = gallery != nullptr ? gallery->count() : queries.count() - 1;
   if (candidates == 0) return;  // then nothing can be found
   std::vector<std::string> names;
@@ -75,7 +77,7 @@ void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, con
                    fmt::join(names, ", "), counted(candidates, "candidate")));
 }
 
-Measured measure(const Context& context, const Rows& queries, const Rows* gallery,
+Measured measure(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,
                  const MeasureOptions& options, const CommonOptions& common) {
   std::vector<std::string> notes = note_what_is_odd(queries, gallery);
   EvaluateOptions evaluation;

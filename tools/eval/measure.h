@@ -4,7 +4,7 @@
 #include "engine/device/context.h"
 #include "retrieval/evaluate.h"
 #include "tools/cli/cli.h"
-#include "tools/eval/inputs/rows.h"
+#include "tools/eval/inputs/described_rows.h"
 
 #include <cstdint>
 #include <string>
@@ -29,11 +29,12 @@ struct Measured {
 
 // Prints a note for each k that covers all candidates of a query, since R@k is then meaningless.
 // `gallery` as in measure().
-void note_recalls_of_all(const MeasureOptions& options, const Rows& queries, const Rows* gallery);
+void note_recalls_of_all(const MeasureOptions& options, const DescribedRows& queries,
+                         const DescribedRows* gallery);
 
 // Prints the notes about unusual rows, shows progress, stops if a signal asks to. `gallery`: null
 // if the rows are searched among themselves. InputErrors name the file.
-Measured measure(const Context& context, const Rows& queries, const Rows* gallery,
+Measured measure(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,
                  const MeasureOptions& options, const CommonOptions& common);
 
 }  // namespace rk

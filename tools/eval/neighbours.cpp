@@ -24,8 +24,9 @@ void NeighbourOptions::add_to(Flags& flags) {
       .type_name("FILE");
 }
 
-Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
-                           const SearchFor& what, const CommonOptions& common) {
+Neighbours find_neighbours(const Context& context, const DescribedRows& queries,
+                           const DescribedRows* gallery, const SearchFor& what,
+                           const CommonOptions& common) {
   Progress progress(what.label, queries.count(), "queries", common.quiet);
   NearestOptions options;
   options.k = what.topk;

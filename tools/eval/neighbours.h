@@ -6,7 +6,7 @@
 #include "engine/device/context.h"
 #include "retrieval/nearest.h"
 #include "tools/cli/cli.h"
-#include "tools/eval/inputs/rows.h"
+#include "tools/eval/inputs/described_rows.h"
 
 #include <cstdint>
 #include <string>
@@ -27,8 +27,9 @@ struct SearchFor {
 };
 
 // Stops if a signal asks to. `gallery`: null if the rows are searched among themselves.
-Neighbours find_neighbours(const Context& context, const Rows& queries, const Rows* gallery,
-                           const SearchFor& what, const CommonOptions& common);
+Neighbours find_neighbours(const Context& context, const DescribedRows& queries,
+                           const DescribedRows* gallery, const SearchFor& what,
+                           const CommonOptions& common);
 
 void write_neighbours(const std::string& path, const Neighbours& neighbours);
 

@@ -29,7 +29,7 @@ void ProtocolOptions::choose(MeasureOptions& measures) const {
   if (!name.empty() && !recall_at_.given()) measures.recall_at = protocol_named(name).recall_at;
 }
 
-void ProtocolOptions::check(const Rows& queries, const Rows* gallery) const {
+void ProtocolOptions::check(const DescribedRows& queries, const DescribedRows* gallery) const {
   if (name.empty()) return;
   const Protocol& protocol = protocol_named(name);
   if (protocol.gallery != (gallery != nullptr)) {
@@ -37,7 +37,7 @@ void ProtocolOptions::check(const Rows& queries, const Rows* gallery) const {
                      protocol.gallery ? "searches in a gallery; give it with --gallery"
                                       : "searches among the rows themselves; leave --gallery out");
   }
-  for (const Rows* rows : {&queries, gallery}) {
+  for (const DescribedRows* rows : {&queries, gallery}) {
     if (rows == nullptr || protocol.cameras == !rows->set.cameras.empty()) continue;
     fail<InputError>("{}: --protocol {} {}", rows->name, name,
                      protocol.cameras ? "removes by cameras, and the file has no /cameras"
@@ -46,7 +46,7 @@ void ProtocolOptions::check(const Rows& queries, const Rows* gallery) const {
   }
 }
 
-void measure_draws(const Context& context, const Rows& rows, const std::string& what,
+void measure_draws(const Context& context, const DescribedRows& rows, const std::string& what,
                    const ProtocolOptions& protocol, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json) {
   DrawOptions options;

@@ -4,7 +4,7 @@
 
 #include "engine/device/context.h"
 #include "tools/cli/cli.h"
-#include "tools/eval/inputs/rows.h"
+#include "tools/eval/inputs/described_rows.h"
 #include "tools/eval/measure.h"
 
 #include <string>
@@ -22,14 +22,14 @@ struct ProtocolOptions {
   void choose(MeasureOptions& measures) const;
   // Throws InputError if a gallery or cameras are missing, or are given although the protocol has
   // none.
-  void check(const Rows& queries, const Rows* gallery) const;
+  void check(const DescribedRows& queries, const DescribedRows* gallery) const;
 
  private:
   Flag recall_at_;
 };
 
 // Measures `rows` with drawn galleries, prints the table and adds the results to `json`.
-void measure_draws(const Context& context, const Rows& rows, const std::string& what,
+void measure_draws(const Context& context, const DescribedRows& rows, const std::string& what,
                    const ProtocolOptions& protocol, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json);
 

@@ -26,9 +26,9 @@
 namespace rk {
 namespace {
 
-Rows read_index(const std::string& path, const CheckpointEmbedder& embedder,
-                const std::string& checkpoint) {
-  Rows index;
+DescribedRows read_index(const std::string& path, const CheckpointEmbedder& embedder,
+                         const std::string& checkpoint) {
+  DescribedRows index;
   index.name = path;
   std::ifstream file(path, std::ios::binary);
   std::array<char, 8> begins{};
@@ -123,10 +123,10 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   CheckpointEmbedder embedder(context, *checkpoint, std::min(network.batch, listed.size()),
                               precision_of(network.precision));
   checkpoint.reset();  // as large as the embedder's parameters
-  const Rows index = read_index(options.index, embedder, network.checkpoint);
+  const DescribedRows index = read_index(options.index, embedder, network.checkpoint);
   note_other_exif(index.set, index.name, turned);
   const Dataset pictures = read_pictures(options.queries, turned);
-  Rows queries;
+  DescribedRows queries;
   queries.name = "--query";
   queries.set = embed_pictures(embedder, pictures, network, common);
   note_rotated(pictures, 0,

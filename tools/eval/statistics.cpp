@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kHardest = 10;
 
-Clustering cluster(const Context& context, const Rows& queries, const Rows* gallery,
-                   const CommonOptions& common) {
+Clustering cluster(const Context& context, const DescribedRows& queries,
+                   const DescribedRows* gallery, const CommonOptions& common) {
   std::set<std::int64_t> labels(queries.set.labels.begin(), queries.set.labels.end());
   std::optional<EmbeddingView> more;
   if (gallery != nullptr) {
@@ -37,7 +37,7 @@ Clustering cluster(const Context& context, const Rows& queries, const Rows* gall
   return *std::move(out);
 }
 
-std::string class_name(const Rows& rows, std::int64_t label) {
+std::string class_name(const DescribedRows& rows, std::int64_t label) {
   const std::vector<std::string>& names = rows.set.classes;
   return names.empty() ? std::to_string(label) : names.at(static_cast<std::size_t>(label));
 }
@@ -100,7 +100,7 @@ double confidence_of(const StatisticsOptions& options) {
   return options.confidence > 0 ? options.confidence : BootstrapOptions{}.confidence;
 }
 
-BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& options,
+BootstrapOptions bootstrap_options(const DescribedRows& queries, const StatisticsOptions& options,
                                    const CommonOptions& common) {
   BootstrapOptions out;
   out.confidence = confidence_of(options);
@@ -109,8 +109,8 @@ BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions&
   return out;
 }
 
-void check_statistics(const Context& context, const Rows& queries, const Rows* gallery,
-                      const StatisticsOptions& options) {
+void check_statistics(const Context& context, const DescribedRows& queries,
+                      const DescribedRows* gallery, const StatisticsOptions& options) {
   if (!options.nmi) return;
   std::optional<EmbeddingView> more;
   if (gallery != nullptr) more = gallery->view();
@@ -119,9 +119,9 @@ void check_statistics(const Context& context, const Rows& queries, const Rows* g
   });
 }
 
-Statistics take_statistics(const Context& context, const Rows& queries, const Rows* gallery,
-                           const Metrics& metrics, const StatisticsOptions& options,
-                           const CommonOptions& common) {
+Statistics take_statistics(const Context& context, const DescribedRows& queries,
+                           const DescribedRows* gallery, const Metrics& metrics,
+                           const StatisticsOptions& options, const CommonOptions& common) {
   Statistics out;
   if (options.confidence > 0) {
     const BootstrapOptions bootstrapping = bootstrap_options(queries, options, common);
@@ -145,7 +145,7 @@ Statistics take_statistics(const Context& context, const Rows& queries, const Ro
   return out;
 }
 
-std::string statistics_text(const Statistics& statistics, const Rows& queries) {
+std::string statistics_text(const Statistics& statistics, const DescribedRows& queries) {
   std::string out;
   if (statistics.clustering) {
     const Clustering& found = *statistics.clustering;
@@ -164,8 +164,9 @@ std::string statistics_text(const Statistics& statistics, const Rows& queries) {
   return out;
 }
 
-void add_statistics(const Statistics& statistics, const Rows& queries, const Metrics& metrics,
-                    const StatisticsOptions& options, nlohmann::json& json) {
+void add_statistics(const Statistics& statistics, const DescribedRows& queries,
+                    const Metrics& metrics, const StatisticsOptions& options,
+                    nlohmann::json& json) {
   if (statistics.intervals) json["intervals"] = intervals_json(metrics, *statistics.intervals);
   if (options.curves) json["pairs"] = pairs_json(metrics);
   if (statistics.classes) {

@@ -7,7 +7,7 @@
 #include "retrieval/statistics/per_class.h"
 #include "tools/cli/cli.h"
 #include "tools/common/metrics_report.h"
-#include "tools/eval/inputs/rows.h"
+#include "tools/eval/inputs/described_rows.h"
 
 #include <optional>
 #include <string>
@@ -38,23 +38,23 @@ struct Statistics {
 double confidence_of(const StatisticsOptions& options);
 
 // The options for intervals over these queries at that level.
-BootstrapOptions bootstrap_options(const Rows& queries, const StatisticsOptions& options,
+BootstrapOptions bootstrap_options(const DescribedRows& queries, const StatisticsOptions& options,
                                    const CommonOptions& common);
 
 // Checks possible before measuring: throws InputError if the rows cannot be clustered.
-void check_statistics(const Context& context, const Rows& queries, const Rows* gallery,
-                      const StatisticsOptions& options);
+void check_statistics(const Context& context, const DescribedRows& queries,
+                      const DescribedRows* gallery, const StatisticsOptions& options);
 
 // Stops if a signal asks to. `metrics` must have per_query if need_per_query().
-Statistics take_statistics(const Context& context, const Rows& queries, const Rows* gallery,
-                           const Metrics& metrics, const StatisticsOptions& options,
-                           const CommonOptions& common);
+Statistics take_statistics(const Context& context, const DescribedRows& queries,
+                           const DescribedRows* gallery, const Metrics& metrics,
+                           const StatisticsOptions& options, const CommonOptions& common);
 
 // The text after the table of metrics: NMI, and the ten hardest classes and categories.
-std::string statistics_text(const Statistics& statistics, const Rows& queries);
+std::string statistics_text(const Statistics& statistics, const DescribedRows& queries);
 
 // Adds intervals, per_class and per_category, and NMI to json["metrics"], if requested.
-void add_statistics(const Statistics& statistics, const Rows& queries, const Metrics& metrics,
-                    const StatisticsOptions& options, nlohmann::json& json);
+void add_statistics(const Statistics& statistics, const DescribedRows& queries,
+                    const Metrics& metrics, const StatisticsOptions& options, nlohmann::json& json);
 
 }  // namespace rk

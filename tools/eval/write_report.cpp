@@ -50,7 +50,7 @@ void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
 }
 
 // Why the pictures of rows from a file cannot be shown; empty: they can be read.
-std::string why_no_pictures(const Rows& rows) {
+std::string why_no_pictures(const DescribedRows& rows) {
   if (rows.picture) return "";
   if (rows.set.paths.empty()) return fmt::format("{} does not say where they are", rows.name);
   std::error_code ignored;
@@ -58,7 +58,7 @@ std::string why_no_pictures(const Rows& rows) {
   return fmt::format("{} is not where {} says it is", rows.set.paths.front(), rows.name);
 }
 
-Image picture_of(const Rows& rows, std::int64_t row) {
+Image picture_of(const DescribedRows& rows, std::int64_t row) {
   if (rows.picture) return rows.picture(row);
   return read_image(picture_path(rows, row));
 }
@@ -66,9 +66,9 @@ Image picture_of(const Rows& rows, std::int64_t row) {
 }  // namespace
 
 ReportedRun reported_run(const Context& context, const std::string& name,
-                         const std::string& checkpoint, const Rows& queries, const Rows* gallery,
-                         const Metrics& metrics, const StatisticsOptions& statistics,
-                         const CommonOptions& common) {
+                         const std::string& checkpoint, const DescribedRows& queries,
+                         const DescribedRows* gallery, const Metrics& metrics,
+                         const StatisticsOptions& statistics, const CommonOptions& common) {
   // Ties are ordered as in the metrics, which are shown beside these.
   Neighbours neighbours = find_neighbours(
       context, queries, gallery,
@@ -95,9 +95,9 @@ ReportedRun reported_run(const Context& context, const std::string& name,
   return run;
 }
 
-RankIntervals difference_of(const Context& context, const Rows& queries, const Metrics& first,
-                            const Metrics& second, const StatisticsOptions& statistics,
-                            const CommonOptions& common) {
+RankIntervals difference_of(const Context& context, const DescribedRows& queries,
+                            const Metrics& first, const Metrics& second,
+                            const StatisticsOptions& statistics, const CommonOptions& common) {
   return bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
                               bootstrap_options(queries, statistics, common));
 }

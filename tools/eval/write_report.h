@@ -4,7 +4,7 @@
 #include "engine/device/context.h"
 #include "retrieval/report/report.h"
 #include "tools/cli/cli.h"
-#include "tools/eval/inputs/rows.h"
+#include "tools/eval/inputs/described_rows.h"
 #include "tools/eval/statistics.h"
 
 #include <optional>
@@ -16,21 +16,21 @@ namespace rk {
 // The part of one network: intervals, neighbours, the record of its run. `metrics` must have
 // per_query; checkpoint: empty if the rows come from a file. Stops if a signal asks to.
 ReportedRun reported_run(const Context& context, const std::string& name,
-                         const std::string& checkpoint, const Rows& queries, const Rows* gallery,
-                         const Metrics& metrics, const StatisticsOptions& statistics,
-                         const CommonOptions& common);
+                         const std::string& checkpoint, const DescribedRows& queries,
+                         const DescribedRows* gallery, const Metrics& metrics,
+                         const StatisticsOptions& statistics, const CommonOptions& common);
 
 // The confidence interval of the second run's gain over the first.
-RankIntervals difference_of(const Context& context, const Rows& queries, const Metrics& first,
-                            const Metrics& second, const StatisticsOptions& statistics,
-                            const CommonOptions& common);
+RankIntervals difference_of(const Context& context, const DescribedRows& queries,
+                            const Metrics& first, const Metrics& second,
+                            const StatisticsOptions& statistics, const CommonOptions& common);
 
 struct ReportFile {
   std::string path{};
   std::string title{};
   std::string protocol{};  // its name, if it has one
-  const Rows& queries;
-  const Rows* gallery = nullptr;
+  const DescribedRows& queries;
+  const DescribedRows* gallery = nullptr;
   const StatisticsOptions& statistics;
   std::vector<std::string> notes{};  // of measure()
   std::vector<ReportedRun> runs{};

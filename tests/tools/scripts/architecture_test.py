@@ -53,6 +53,17 @@ def missing_files(text, folder):
     return [name for name in named if not ((ROOT / name).is_file() or (folder / name).is_file())]
 
 
+def defined_twice(headers):
+    """Of {file: its text} the types that two headers define in one namespace: no compiler sees that they differ."""
+    first, twice = {}, []
+    for file, text in headers.items():
+        space = re.search(r"^namespace (rk\S*) \{", text, re.MULTILINE)
+        for name in re.findall(r"^(?:template <.*> )?(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? \{", text, re.MULTILINE):
+            if (other := first.setdefault((space and space[1], name), file)) != file:
+                twice.append(f"{name}: {other} and {file}")
+    return twice
+
+
 def asks_for_the_device(text):
     return re.search(r"^(?!\s*//).*\bon_gpu\(\)", text, re.MULTILINE) is not None
 
@@ -97,6 +108,15 @@ class Architecture(unittest.TestCase):
             self.assertEqual(missing_files(path.read_text(encoding="utf-8"), path.parent), [], path)
         gone = "// As in layers/gone.h and (engine/base/error.h)."
         self.assertEqual(missing_files(gone, ROOT), ["layers/gone.h"])
+
+    def test_a_name_is_one_types(self):
+        headers = {file: (ROOT / file).read_text(encoding="utf-8") for file in sources() if file.endswith((".h", ".cuh"))}
+        self.assertEqual(defined_twice(headers), [])
+        text = "namespace rk {\n\nstruct A {\n};\ntemplate <class T> class A<T> {\n"
+        self.assertEqual(defined_twice({"a.h": text}), [])
+        self.assertEqual(defined_twice({"a.h": text, "b.h": text.replace("struct A", "template <class T> class A")}),
+                         ["A: a.h and b.h"])
+        self.assertEqual(defined_twice({"a.h": text, "b.h": text.replace("rk", "rk::b")}), [])
 
     def test_no_circles(self):
         for module in self.table:

@@ -105,8 +105,8 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
   return std::move(*set);
 }
 
-Rows embed_data(const Context& context, const NetworkOptions& options,
-                const CommonOptions& common) {
+DescribedRows embed_data(const Context& context, const NetworkOptions& options,
+                         const CommonOptions& common) {
   if (options.data.empty()) {
     fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
   }
@@ -120,7 +120,7 @@ Rows embed_data(const Context& context, const NetworkOptions& options,
   if (!data.left_out().empty()) {
     note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
   }
-  Rows rows;
+  DescribedRows rows;
   rows.set = embed_pictures(embedder, data, options, common);
   note_rotated(data);
   if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // not for drawn pictures

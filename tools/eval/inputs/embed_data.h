@@ -3,8 +3,8 @@
 
 #include "engine/device/context.h"
 #include "tools/cli/cli.h"
+#include "tools/eval/inputs/described_rows.h"
 #include "tools/eval/inputs/network_options.h"
-#include "tools/eval/inputs/rows.h"
 #include "training/embed.h"
 
 namespace rk {
@@ -18,6 +18,7 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
 
 // Turns pictures by EXIF if the network was trained so and --data does not say otherwise. The facts
 // are skipped_images, precision and, if they apply, classes_trained_on and chose_the_epoch.
-Rows embed_data(const Context& context, const NetworkOptions& options, const CommonOptions& common);
+DescribedRows embed_data(const Context& context, const NetworkOptions& options,
+                         const CommonOptions& common);
 
 }  // namespace rk

@@ -23,9 +23,9 @@ std::string reading_text(const RowsRead& read, bool normalize) {
   return text + "; labels: " + read.labels;
 }
 
-Rows read_file(const RowsToRead& what) {
+DescribedRows read_file(const RowsToRead& what) {
   RowsRead read = read_rows(what);
-  Rows rows;
+  DescribedRows rows;
   rows.name = what.embeddings;
   rows.text =
       fmt::format("{}: {} of {} ({})", what.embeddings, counted(read.set.count(), "row"),
@@ -77,16 +77,16 @@ std::vector<std::string> FileOptions::files() const {
   return out;
 }
 
-Rows read_queries(const FileOptions& options) {
+DescribedRows read_queries(const FileOptions& options) {
   return read_file({options.embeddings, options.labels, options.normalize});
 }
 
-Rows read_gallery(const FileOptions& options) {
+DescribedRows read_gallery(const FileOptions& options) {
   return read_file({options.gallery, options.gallery_labels, options.normalize, "--gallery-labels",
                     RowsToRead::kSearchedBytes});
 }
 
-void match_gallery(const Rows& queries, Rows& gallery) {
+void match_gallery(const DescribedRows& queries, DescribedRows& gallery) {
   check_same_space(queries.set, queries.name, gallery.set, gallery.name);
   match_classes(queries.set, gallery.set);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tools/cli/flags.h"
-#include "tools/eval/inputs/rows.h"
+#include "tools/eval/inputs/described_rows.h"
 
 #include <string>
 #include <vector>
@@ -22,12 +22,12 @@ struct FileOptions {
 };
 
 // Reads --embeddings. Throws InputError if the files cannot be read as embeddings and labels.
-Rows read_queries(const FileOptions& options);
+DescribedRows read_queries(const FileOptions& options);
 
 // Reads --gallery, with its own labels.
-Rows read_gallery(const FileOptions& options);
+DescribedRows read_gallery(const FileOptions& options);
 
 // Maps the gallery's labels to those of `queries`. Throws InputError if the two cannot be compared.
-void match_gallery(const Rows& queries, Rows& gallery);
+void match_gallery(const DescribedRows& queries, DescribedRows& gallery);
 
 }  // namespace rk

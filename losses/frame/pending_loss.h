@@ -10,7 +10,7 @@
 
 namespace rk {
 
-template <class T> class LossResult {
+template <class T> class PendingLoss {
  public:
   void plan(const Context& context) { value_.plan(context); }
   T* place() const { return value_.place(); }

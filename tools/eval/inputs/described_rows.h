@@ -13,7 +13,7 @@
 
 namespace rk {
 
-struct Rows {
+struct DescribedRows {
   EmbeddingSet set;
   std::string name;  // the file or data as given; begins messages
   std::string text;  // "e.h5: 24 rows of 6 classes"
@@ -26,7 +26,8 @@ struct Rows {
 };
 
 // Calls f() and prefixes its InputErrors with the name of the rows that they are about.
-template <class F> auto naming_rows(const Rows& queries, const Rows* gallery, F&& f) {
+template <class F>
+auto naming_rows(const DescribedRows& queries, const DescribedRows* gallery, F&& f) {
   try {
     return f();
   } catch (const InputError& error) {
@@ -37,13 +38,14 @@ template <class F> auto naming_rows(const Rows& queries, const Rows* gallery, F&
 
 // The path of a row's picture, which the row must have. A path in a file is relative to the working
 // directory of the program that wrote it: taken to be the present one, else the file's folder.
-std::string picture_path(const Rows& rows, std::int64_t row);
+std::string picture_path(const DescribedRows& rows, std::int64_t row);
 
 // The number of classes that occur.
 std::int64_t count_classes(const EmbeddingSet& set);
 
 // Describes queries and gallery, one line each, and adds the counts to `json`. `gallery`: null if
 // the rows are searched among themselves.
-std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& json);
+std::string describe(const DescribedRows& queries, const DescribedRows* gallery,
+                     nlohmann::json& json);
 
 }  // namespace rk

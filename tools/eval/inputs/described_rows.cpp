@@ -1,4 +1,4 @@
-#include "tools/eval/inputs/rows.h"
+#include "tools/eval/inputs/described_rows.h"
 
 #include "engine/base/english.h"
 #include "engine/base/note.h"
@@ -53,7 +53,7 @@ std::int64_t count_classes(const EmbeddingSet& set) {
       std::set<std::int64_t>(set.labels.begin(), set.labels.end()).size());
 }
 
-std::string picture_path(const Rows& rows, std::int64_t row) {
+std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   const std::string& path = rows.set.paths[static_cast<std::size_t>(row)];
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) return path;
@@ -61,7 +61,8 @@ std::string picture_path(const Rows& rows, std::int64_t row) {
   return std::filesystem::exists(beside, ignored) ? beside.string() : path;
 }
 
-std::string describe(const Rows& queries, const Rows* gallery, nlohmann::json& json) {
+std::string describe(const DescribedRows& queries, const DescribedRows* gallery,
+                     nlohmann::json& json) {
   const std::int64_t classes = count_classes(queries.set);
   json["classes"] = classes;
   json.update(queries.facts);
