@@ -1,5 +1,5 @@
 // Average precision of long rankings and its black-box gradient on a GPU: the definition of
-// losses/frame/ranking.h, on `segments` rankings of `items` scores each, all at once. Stable sorts
+// losses/scores/ranking.h, on `segments` rankings of `items` scores each, all at once. Stable sorts
 // (kernels/cuda/sort.h) with these kernels around them:
 //   KeyScores          the key of every score, with its segment in the upper bits
 //   -- sort --
@@ -215,7 +215,7 @@ template <class Key> struct MovePositives {
       const double quotient = among * static_cast<double>(at.items) / (rank * rank);
       const double factor = at.lambda * at.weight * share;
       const auto score = static_cast<double>(at.scores[at.element(segment, number - first)]);
-      // Moves from the rounded value that was ranked, as losses/frame/ranking.cpp does.
+      // Moves from the rounded value that was ranked, as losses/scores/ranking.cpp does.
       const double moved =
           static_cast<double>(static_cast<float>(score - at.margin / 2)) + factor * quotient;
       at.moved_value[number] = static_cast<float>(moved);

@@ -1,6 +1,6 @@
 // Long rankings against references that count every rank; tests/threads compares numbers of
 // threads.
-#include "losses/frame/ranking.h"
+#include "losses/scores/ranking.h"
 
 #include "engine/base/random.h"
 #include "tests/losses/reference.h"

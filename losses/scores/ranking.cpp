@@ -1,4 +1,4 @@
-#include "losses/frame/ranking.h"
+#include "losses/scores/ranking.h"
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"

@@ -1,4 +1,4 @@
-// Ranking (losses/frame/ranking.h) on a GPU, of one long ranking or of many at once
+// Ranking (losses/scores/ranking.h) on a GPU, of one long ranking or of many at once
 // (kernels/blocks/ranking_block.h).
 #pragma once
 

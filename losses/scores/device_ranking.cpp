@@ -1,4 +1,4 @@
-#include "losses/frame/device_ranking.h"
+#include "losses/scores/device_ranking.h"
 
 #include "engine/base/error.h"
 #include "kernels/cuda/sort.h"

@@ -1,13 +1,13 @@
-#include "losses/rambo_scores.h"
+#include "losses/scores/rambo_scores.h"
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/device/buffer.h"
 #include "engine/device/packed_memory.h"
 #include "kernels/launch_on_gpu.h"
-#include "losses/frame/device_ranking.h"
 #include "losses/frame/pending_loss.h"
-#include "losses/frame/ranking.h"
+#include "losses/scores/device_ranking.h"
+#include "losses/scores/ranking.h"
 
 #include <algorithm>
 #include <memory>
