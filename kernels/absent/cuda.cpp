@@ -2,10 +2,11 @@
 // should call these functions; they throw DeviceError. The lists are those the .cu files compile.
 #include "engine/base/error.h"
 #include "kernels/cuda/batchnorm_kernels.h"
+#include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/convolution_kernels.h"
-#include "kernels/cuda/gallery_kernels.h"
 #include "kernels/cuda/loss_kernels.h"
 #include "kernels/cuda/ranking_kernels.h"
+#include "kernels/cuda/row_lists.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/score_kernels.h"
 #include "kernels/cuda/sort.h"

@@ -1,4 +1,4 @@
-#include "kernels/cuda/gallery_kernels.h"
+#include "kernels/cuda/row_lists.h"
 #include "kernels/cuda/rows.cuh"
 
 namespace rk {

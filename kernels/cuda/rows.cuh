@@ -3,8 +3,11 @@
 #pragma once
 
 #include "engine/device/cuda/error.h"
+#include "kernels/cuda/block_rows.h"
 #include "kernels/cuda/block_team.cuh"
-#include "kernels/cuda/gallery_rows.h"
+#include "kernels/rows/batch_numbers.h"
+
+#include <algorithm>
 
 namespace rk {
 
@@ -26,6 +29,14 @@ RK_ROW_KERNEL rows_kernel(const RowBatch<float> batch, const typename Row::Param
   extern __shared__ __align__(64) unsigned char shared[];
   __shared__ BlockMemory memory;
   run_block_rows<Row>(CudaBlock(&memory), batch, params, scratch, shared);
+}
+
+template <class Row>
+RK_ROW_KERNEL proxy_rows_kernel(const ProxyBatch<float> batch, const typename Row::Params params,
+                                const RowScratch scratch) {
+  extern __shared__ __align__(64) unsigned char shared[];
+  __shared__ BlockMemory memory;
+  run_block_proxy_rows<Row>(CudaBlock(&memory), batch, params, scratch, shared);
 }
 
 // Gives `kernels` shared memory of `usual` bytes if the device has that much, and each block a
@@ -64,7 +75,7 @@ template <class Row>
 void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScratch* scratch) {
   const std::int64_t usual = scratch_of<Row>(params, columns, std::min(columns, kUsualMembers));
   const std::int64_t largest = scratch_of<Row>(params, columns, columns);
-  if constexpr (Measured<Row, BlockTeam>) {
+  if constexpr (MeasuredRow<Row>) {
     plan_scratch(rows, usual, largest, scratch, rows_kernel<Row>, measure_kernel<Row>);
   } else {
     plan_scratch(rows, usual, largest, scratch, rows_kernel<Row>);
@@ -74,7 +85,7 @@ void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScra
 template <class Row>
 void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* params, float* stats,
                                int width, const RowScratch& scratch, CudaStream stream) {
-  if constexpr (Measured<Row, BlockTeam>) {
+  if constexpr (MeasuredRow<Row>) {
     const auto shared = static_cast<std::size_t>(scratch.shared_bytes);
     measure_kernel<Row>
         <<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads, shared, stream>>>(
@@ -94,6 +105,21 @@ void GalleryRows<Row>::run(const RowBatch<float>& batch, const Params* params,
   check_cuda(cudaGetLastError(), "row kernel");
 }
 
+template <class Row> void ProxyRows<Row>::plan(int rows, int columns, RowScratch* scratch) {
+  const std::int64_t bytes = Row::scratch(columns);
+  plan_scratch(rows, bytes, bytes, scratch, proxy_rows_kernel<Row>);
+}
+
+template <class Row>
+void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
+                         const RowScratch& scratch, CudaStream stream) {
+  proxy_rows_kernel<Row>
+      <<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
+         static_cast<std::size_t>(scratch.shared_bytes), stream>>>(batch, params, scratch);
+  check_cuda(cudaGetLastError(), "row kernel");
+}
+
 #define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
+#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
 
 }  // namespace rk

@@ -1,6 +1,6 @@
 // Row kernels on a GPU: one block a row (kernels/cuda/block_team.cuh), the same row headers as on
-// the CPU, in float. Rows write only their own gradient and loss; column_sums() sums over rows, in
-// fixed order. No kernel uses atomics, so a batch gives the same bits every time.
+// the CPU, in float. Rows write only their own gradient and loss, and no kernel uses atomics, so a
+// batch gives the same bits every time.
 //
 // All pointers are to device memory. A kernel reads parameters and the weight there when it runs,
 // so that in a captured step an earlier kernel can compute them. Launches are asynchronous on
@@ -55,9 +55,5 @@ template <class Row> struct ProxyRows {
   static void run(const ProxyBatch<float>& batch, const Params& params, const RowScratch& scratch,
                   CudaStream stream);
 };
-
-// totals[k] = the sum over rows of values[row, k], in double and in an order that depends only on
-// `rows`.
-void column_sums(const float* values, int rows, int columns, double* totals, CudaStream stream);
 
 }  // namespace rk

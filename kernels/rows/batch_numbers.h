@@ -1,5 +1,7 @@
-// What a loss with sums over all rows of a batch needs to know of the batch. Such a row kernel has,
-// beside measure() and row(),
+// Losses whose rows are coupled by sums over all rows of a batch, and what they need to know of it.
+// Such a row kernel has, beside row(),
+//   static void measure(team, params, in, stats, memory)
+//                                                writes a row's stats
 //   static int stats(params)                     how many numbers measure() writes for a row
 //   static int slopes(params, rows)              how many numbers finish() writes to `slopes`
 //   static void place(params, slopes)            sets where row() finds these; absent if it reads
@@ -11,6 +13,12 @@
 #pragma once
 
 namespace rk {
+
+// Whether rows are coupled.
+template <class Row>
+concept MeasuredRow = requires(const typename Row::Params& params) {
+  Row::stats(params);
+};
 
 struct BatchNumbers {
   double valid = 0;           // queries that count

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/rows_cpu.h"
+#include "kernels/rows/batch_numbers.h"
 #include "losses/rows/rows.h"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ template <class S, class Row> class CpuRows : public Rows<S, Row> {
                                           static_cast<int>(shape.rows + shape.memory))) {}
 
   void measure(const Context& context, const Batch& batch, S* stats, int width) override {
-    if constexpr (kMeasuredRow<Row>) {
+    if constexpr (MeasuredRow<Row>) {
       for_each(context, batch,
                [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte* scratch) {
                  measure_row<Row>(team, batch, *batch.params, in, stats, width, scratch);

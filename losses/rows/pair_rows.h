@@ -3,6 +3,7 @@
 // overwritten, and the backward pass adds up two numbers a row (losses/products/sparse_gradient.h).
 #pragma once
 
+#include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/hardest_pair.h"
 #include "losses/products/sparse_gradient.h"
 #include "losses/rows/cpu_rows.h"
@@ -32,7 +33,7 @@ template <class S, class Row> class PairRows final : public CpuRows<S, Row> {
   }
 
   void measure(const Context& context, const Batch& batch, S* stats, int width) override {
-    if constexpr (kMeasuredRow<Row>) {
+    if constexpr (MeasuredRow<Row>) {
       find(context, batch);
       this->for_each(context, batch,
                      [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
@@ -48,7 +49,7 @@ template <class S, class Row> class PairRows final : public CpuRows<S, Row> {
 
   void run(const Context& context, const Batch& batch, const LossInput<S>& input,
            SimilarityMatrix<S>& /*similarity*/, S* grad) override {
-    if constexpr (!kMeasuredRow<Row>) find(context, batch);
+    if constexpr (!MeasuredRow<Row>) find(context, batch);
     this->for_each(context, batch,
                    [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte*) {
                      write(team, batch, in);

@@ -24,6 +24,7 @@
 #pragma once
 
 #include "kernels/launch.h"
+#include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/batch_index.h"
 #include "losses/frame/batch_memory.h"
@@ -144,7 +145,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   using Row = typename Formula::Row;
   using Params = typename Row::Params;
   static_assert(std::is_trivially_copyable_v<Params>);
-  static constexpr bool kMeasured = kMeasuredRow<Row>;
+  static constexpr bool kMeasured = MeasuredRow<Row>;
   static constexpr bool kUnlike = requires { Row::work(std::int64_t{}, std::int64_t{}); };
 
   // Every row costs `columns` for the pass over its scores or, if it does not count, over the zeros

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/device/context.h"
-#include "kernels/cuda/rows.h"
+#include "kernels/cuda/column_sums.h"
 #include "kernels/launch_on_gpu.h"
 
 #include <algorithm>

@@ -14,12 +14,6 @@
 
 namespace rk {
 
-// Whether rows are coupled by sums over all of them (kernels/rows/batch_numbers.h).
-template <class Row>
-inline constexpr bool kMeasuredRow = requires(const typename Row::Params& params) {
-  Row::stats(params);
-};
-
 template <class S, class Row> class Rows {
  public:
   using Params = typename Row::Params;

@@ -2,9 +2,11 @@
 // scores. The comparison on the CPU needs no GPU: it shows that the cases, their reference and the
 // tolerances hold for arithmetic in float.
 #include "kernels/cuda/rows.h"
+
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/error.h"
+#include "kernels/cuda/column_sums.h"
 #include "kernels/launch.h"
 #include "kernels/rows/wilcoxon_pairs.h"
 #include "losses/auc/auc_gradient.h"

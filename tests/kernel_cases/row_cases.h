@@ -1,10 +1,10 @@
-// The rows of kernels/cuda/gallery_kernels.h, each with the parameters that tests use. One list for
+// The rows of kernels/cuda/row_lists.h, each with the parameters that tests use. One list for
 // all tests of rows: teams of threads under ThreadSanitizer (tests/race), float on the CPU and on a
 // GPU (tests/cuda). A case is named after its kernel's loss, with a suffix for a setting.
 // tests/losses/registry_test.cpp compares the list with the kernels and the losses.
 #pragma once
 
-#include "kernels/cuda/gallery_kernels.h"
+#include "kernels/cuda/row_lists.h"
 
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "engine/base/error.h"
-#include "kernels/cuda/gallery_rows.h"
+#include "kernels/cuda/block_rows.h"
+#include "kernels/rows/batch_numbers.h"
 #include "tests/host_gpu/device/memory.h"
 #include "tests/host_gpu/device/stream.h"
 #include "tests/host_gpu/kernels/serial_block.h"
@@ -52,7 +53,7 @@ void GalleryRows<Row>::plan(const Params& params, int rows, int columns, RowScra
 template <class Row>
 void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* params, float* stats,
                                int width, const RowScratch& scratch, CudaStream stream) {
-  if constexpr (Measured<Row, BlockTeamOver<host_gpu::SerialBlock>>) {
+  if constexpr (MeasuredRow<Row>) {
     host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
       measure_block_rows<Row>(block, batch, params, stats, width, scratch, shared);
     });

@@ -1,7 +1,8 @@
-// In place of kernels/cuda/rows.cu and symmetric.cu.
-#include "kernels/cuda/rows.h"
-#include "kernels/cuda/symmetric.h"
+// In place of kernels/cuda/column_sums.cu.
+#include "kernels/cuda/column_sums.h"
 #include "tests/host_gpu/device/stream.h"
+
+#include <cstdint>
 
 namespace rk {
 
@@ -16,18 +17,6 @@ void column_sums(const float* values, int rows, int columns, double* totals, Cud
           part += static_cast<double>(values[static_cast<std::int64_t>(row) * columns + column]);
         }
         totals[column] += part;
-      }
-    }
-  });
-}
-
-void add_transpose(float* matrix, std::int64_t stride, int rows, CudaStream stream) {
-  host_gpu::put(stream, "add_transpose", [=] {
-    for (int i = 0; i < rows; ++i) {
-      for (int j = 0; j <= i; ++j) {
-        const float sum = matrix[i * stride + j] + matrix[j * stride + i];
-        matrix[i * stride + j] = sum;
-        matrix[j * stride + i] = sum;
       }
     }
   });

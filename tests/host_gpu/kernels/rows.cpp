@@ -1,7 +1,7 @@
-// In place of kernels/cuda/histogram_rows.cu, pair_rows.cu, rank_rows.cu and the proxies' of
-// rows.cu.
-#include "kernels/cuda/gallery_kernels.h"
+// In place of kernels/cuda/histogram_rows.cu, pair_rows.cu, rank_rows.cu and proxy_rows.cu.
 #include "tests/host_gpu/kernels/rows.h"
+
+#include "kernels/cuda/row_lists.h"
 
 namespace rk {
 

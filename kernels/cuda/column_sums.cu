@@ -1,17 +1,10 @@
-// Kernels over rows that take no gallery row: proxies, sums over rows.
-#include "kernels/cuda/gallery_kernels.h"
-#include "kernels/cuda/rows.cuh"
+#include "engine/device/cuda/error.h"
+#include "kernels/cuda/column_sums.h"
+
+#include <cstdint>
 
 namespace rk {
 namespace {
-
-template <class Row>
-RK_ROW_KERNEL proxy_rows_kernel(const ProxyBatch<float> batch, const typename Row::Params params,
-                                const RowScratch scratch) {
-  extern __shared__ __align__(64) unsigned char shared[];
-  __shared__ BlockMemory memory;
-  run_block_proxy_rows<Row>(CudaBlock(&memory), batch, params, scratch, shared);
-}
 
 // A block takes 32 columns; thread (x, y) adds column x over rows y, y + 32, ..., then the 32
 // shares are added in the order of y.
@@ -38,23 +31,6 @@ __global__ void __launch_bounds__(kTile* kTile)
 }
 
 }  // namespace
-
-template <class Row> void ProxyRows<Row>::plan(int rows, int columns, RowScratch* scratch) {
-  const std::int64_t bytes = Row::scratch(columns);
-  plan_scratch(rows, bytes, bytes, scratch, proxy_rows_kernel<Row>);
-}
-
-template <class Row>
-void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
-                         const RowScratch& scratch, CudaStream stream) {
-  proxy_rows_kernel<Row>
-      <<<static_cast<unsigned>(scratch.blocks), CudaBlock::kThreads,
-         static_cast<std::size_t>(scratch.shared_bytes), stream>>>(batch, params, scratch);
-  check_cuda(cudaGetLastError(), "row kernel");
-}
-
-#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
-RK_PROXY_ROWS(RK_PROXY_KERNEL);
 
 void column_sums(const float* values, int rows, int columns, double* totals, CudaStream stream) {
   const auto blocks = static_cast<unsigned>((columns + kTile - 1) / kTile);

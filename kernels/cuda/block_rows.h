@@ -6,16 +6,7 @@
 #include "kernels/block_team.h"
 #include "kernels/cuda/rows.h"
 
-#include <algorithm>
-
 namespace rk {
-
-// Whether a row writes numbers that are summed over all rows.
-template <class Row, class Team>
-concept Measured = requires(const Team& team, const typename Row::Params& params,
-                            const GalleryRow<float>& in, float* stats, void* memory) {
-  Row::measure(team, params, in, stats, memory);
-};
 
 template <class Block>
 RK_FN RK_INLINE void* scratch_place(const Block& block, const RowScratch& scratch,

@@ -1,5 +1,5 @@
-// The rows that GalleryRows (kernels/cuda/rows.h) is compiled for, X(row) for each: three lists,
-// one .cu file each, so that they compile in parallel. A fourth list is for ProxyRows.
+// The rows that GalleryRows and ProxyRows (kernels/cuda/rows.h) are compiled for, X(row) for each:
+// four lists, one .cu file each, so that they compile in parallel. The last is for ProxyRows.
 #pragma once
 
 #include "kernels/rows/auc_row.h"

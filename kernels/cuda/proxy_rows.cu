@@ -1,0 +1,8 @@
+#include "kernels/cuda/row_lists.h"
+#include "kernels/cuda/rows.cuh"
+
+namespace rk {
+
+RK_PROXY_ROWS(RK_PROXY_KERNEL);
+
+}  // namespace rk
