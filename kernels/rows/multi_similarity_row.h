@@ -73,15 +73,9 @@ template <class S> struct MultiSimilarityRow {
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = -scale * at.positive[j]; });
     team.for_each(1, [&](int) {
-      *loss = log_of_sum(shift, positives) / params.alpha +
-              log_of_sum(negative_shift, negatives) / params.beta;
+      *loss = log1p_scaled(shift, positives) / params.alpha +
+              log1p_scaled(negative_shift, negatives) / params.beta;
     });
-  }
-
- private:
-  // log(1 + exp(shift) * sum)
-  RK_FN static S log_of_sum(S shift, S sum) {
-    return shift > 0 ? shift + std::log(std::exp(-shift) + sum) : std::log1p(sum);
   }
 };
 

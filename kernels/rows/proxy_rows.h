@@ -124,15 +124,9 @@ template <class S> struct ProxyAnchorRow {
       scores[i] = value[i] * (labels[i] == own ? to_positive : to_negative);
     });
     team.for_each(1, [&](int) {
-      batch.losses[row] = positive_weight * log_of_sum(shift, positives) +
-                          negative_weight * log_of_sum(negative_shift, negatives);
+      batch.losses[row] = positive_weight * log1p_scaled(shift, positives) +
+                          negative_weight * log1p_scaled(negative_shift, negatives);
     });
-  }
-
- private:
-  // log(1 + exp(shift) * sum)
-  RK_FN static S log_of_sum(S shift, S sum) {
-    return shift > 0 ? shift + std::log(std::exp(-shift) + sum) : std::log1p(sum);
   }
 };
 
