@@ -97,20 +97,22 @@ template <class S> struct TripletAllRow {
     return positives * columns;
   }
 
-  // stats[0]: the triplets of this row whose loss is above 0.
+  // stats[0]: the triplets of this row whose loss is above 0. They are counted in double: above
+  // 2^24 a float would round at every positive, always the same way if all have equally many.
   template <class Team>
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int p = place(team, params, in, at);
     const S least = params.soft ? -std::numeric_limits<S>::infinity() : S(0);
-    S active = 0;
+    double active = 0;
     for (int j = 0; j < p; ++j) {
-      active += team.sum(pad(in.columns), [&](int k) {
+      const S of_positive = team.sum(pad(in.columns), [&](int k) {
         return params.gap() + at.positive[j] - at.negative[k] > least ? S(1) : S(0);
       });
+      active += static_cast<double>(of_positive);
     }
-    team.for_each(1, [&](int) { stats[0] = active; });
+    team.for_each(1, [&](int) { stats[0] = static_cast<S>(active); });
   }
 
   RK_BOTH static int stats(const Params&) { return 1; }

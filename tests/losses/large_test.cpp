@@ -139,5 +139,35 @@ INSTANTIATE_TEST_SUITE_P(Losses, Uneven,
                            return name;
                          });
 
+// A query with more triplets than float counts without gaps (2^24), as many for each positive.
+template <class S> LossData<S> two_large_classes() {
+  constexpr std::int64_t kPositives = 3000, kNegatives = 8001;
+  const std::vector<S> query = {1, 0}, positive = {S(0.8), S(0.6)}, negative = {S(0.6), S(0.8)};
+  LossData<S> data;
+  data.dim = 2;
+  data.rows = 1;
+  data.embeddings = query;
+  data.labels = {0};
+  data.memory = kPositives + kNegatives;
+  for (std::int64_t i = 0; i < data.memory; ++i) {
+    const std::vector<S>& from = i < kPositives ? positive : negative;
+    data.memory_embeddings.insert(data.memory_embeddings.end(), from.begin(), from.end());
+    data.memory_labels.push_back(i < kPositives ? 0 : 1);
+  }
+  return data;
+}
+
+TEST(TripletAll, FloatCountsEveryTripletOfAQuery) {
+  const LossSpec spec = parse_loss("triplet_ba:margin=1");
+  const Context context(1);
+  const auto exact = two_large_classes<double>();
+  const auto rounded = two_large_classes<float>();
+  LossFunction<double> in_double(context, spec, exact.shape(), false);
+  LossFunction<float> in_float(context, spec, rounded.shape(), false);
+  const double expected = in_double(exact).loss, got = in_float(rounded).loss;
+  ASSERT_GT(expected, 0);
+  EXPECT_NEAR(got, expected, 4e-6 * expected);
+}
+
 }  // namespace
 }  // namespace rk
