@@ -32,6 +32,13 @@ double largest_error(const Context& context, const T* got, const T* expected, st
   return apart == 0 ? 0 : static_cast<double>(apart) / static_cast<double>(size);
 }
 
+// For an even number of times, the larger of the middle two.
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + std::ssize(times) / 2;
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
 }  // namespace
 
 void fill_with_noise(const Context& context, void* device, std::int64_t count, DType type,
@@ -97,12 +104,6 @@ std::vector<double> time_replays(const Context& context,
   medians.reserve(times.size());
   for (const std::vector<double>& of_graph : times) medians.push_back(median(of_graph));
   return medians;
-}
-
-double median(std::vector<double> times) {
-  const auto middle = times.begin() + std::ssize(times) / 2;
-  std::ranges::nth_element(times, middle);
-  return *middle;
 }
 
 }  // namespace rk::gpu

@@ -35,7 +35,4 @@ std::vector<double> time_replays(const Context& context,
                                  const std::vector<std::unique_ptr<CudaGraph>>& graphs,
                                  int repeats);
 
-// The median of times, which must not be empty; for an even number, the larger of the middle two.
-double median(std::vector<double> times);
-
 }  // namespace rk::gpu

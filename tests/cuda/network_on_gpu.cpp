@@ -183,8 +183,8 @@ void take_algorithm(const Context& context, const NetworkCase& network) {
   Program program(context, parameters,
                   {.gradients = true, .precision = network.precision, .for_gpu = true});
   build_network(program, network_spec(network), network.batch, network.side, network.side);
-  for (const gpu::BatchNormUnit& unit : gpu::batchnorm_units(program)) {
-    plans = gpu::plans_for(network.algorithm, unit, "loops", plans);
+  for (const BatchNormUnit& unit : batchnorm_units(program)) {
+    plans = plans_for(network.algorithm, unit, "loops", plans);
   }
   for (const Graph& graph : graphs_of(program)) {
     if (!network.graph_sums || !gpu::is_masked_gradient(graph)) continue;

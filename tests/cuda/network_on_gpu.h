@@ -7,8 +7,8 @@
 #include "engine/device/precision.h"
 #include "kernels/blocks/pool_kind.h"
 #include "layers/batchnorm.h"
-#include "layers/gpu/batchnorm_timing.h"
 #include "layers/networks/network.h"
+#include "tools/bench/tuning/batchnorm_timing.h"
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ struct NetworkCase {
   PoolKind pool = PoolKind::kAverage;
   bool fuse = true;
   // How the GPU normalises with batch statistics.
-  gpu::BatchNormAlgorithm algorithm = gpu::BatchNormAlgorithm::kGraphs;
+  BatchNormAlgorithm algorithm = BatchNormAlgorithm::kGraphs;
   // With running statistics, on the GPU, in fp16: the graphs of gradients add up their sums.
   bool graph_sums = false;
   std::int64_t batch = 3;

@@ -86,8 +86,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuBranches,
                          });
 
 TEST_F(GpuNetworkForms, EveryAlgorithmOfBatchNormalisation) {
-  for (const gpu::BatchNormAlgorithm algorithm :
-       {gpu::BatchNormAlgorithm::kOwn, gpu::BatchNormAlgorithm::kSums}) {
+  for (const BatchNormAlgorithm algorithm : {BatchNormAlgorithm::kOwn, BatchNormAlgorithm::kSums}) {
     compare({.precision = Precision::kTf32, .algorithm = algorithm});
     compare({.precision = Precision::kFp16, .algorithm = algorithm});
     compare({.precision = Precision::kBf16, .algorithm = algorithm});

@@ -10,14 +10,14 @@
 #include "engine/device/context.h"
 #include "engine/system/dynamic_library.h"
 #include "engine/system/read_file.h"
-#include "layers/gpu/batchnorm_timing.h"
 #include "layers/gpu/convolution.h"
-#include "layers/gpu/fusions.h"
 #include "layers/gpu/gradient_sums.h"
 #include "layers/networks/network.h"
 #include "tests/cudnn/described_graph.h"
 #include "tests/layers/layer_cases.h"
 #include "tests/support/random_seed.h"
+#include "tools/bench/tuning/batchnorm_timing.h"
+#include "tools/bench/tuning/fusions.h"
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ void add_graphs(Program& program, Graphs& graphs) {
   };
   for (const Graph& graph : graphs_of(program)) add(graph);
   if (!gpu::fuses_sums(program.options().precision)) return;
-  for (const gpu::BatchNormUnit& unit : gpu::batchnorm_units(program)) add(unit.sums);
+  for (const BatchNormUnit& unit : batchnorm_units(program)) add(unit.sums);
 }
 
 // The distinct graphs of all networks: training with the batch's statistics, with frozen ones,
@@ -294,8 +294,8 @@ TEST_P(CudnnChips, HaveFusionsReadyMade) {
   NetworkSpec network;
   network.arch = "resnet50";
   build_network(program, network, kUsers.batch, kUsers.side, kUsers.side);
-  std::map<gpu::FusionKind, int> count, ready;
-  for (const gpu::Fusion& fusion : gpu::fusions(program)) {
+  std::map<FusionKind, int> count, ready;
+  for (const Fusion& fusion : find_fusions(program)) {
     for (const Graph& graph : fusion.fused) {
       ++count[fusion.kind];
       try {
@@ -307,11 +307,11 @@ TEST_P(CudnnChips, HaveFusionsReadyMade) {
       }
     }
   }
-  for (const gpu::FusionKind kind : gpu::kFusionKinds) {
-    fmt::print("{}: {}: {} of {} graphs ready made\n", gpu.name, gpu::name_of(kind), ready[kind],
+  for (const FusionKind kind : kFusionKinds) {
+    fmt::print("{}: {}: {} of {} graphs ready made\n", gpu.name, name_of(kind), ready[kind],
                count[kind]);
     EXPECT_GT(count[kind], 0);
-    EXPECT_EQ(ready[kind], count[kind]) << gpu::name_of(kind);
+    EXPECT_EQ(ready[kind], count[kind]) << name_of(kind);
   }
 }
 

@@ -3,16 +3,16 @@
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
-#include "layers/gpu/batchnorm_timing.h"
 #include "layers/gpu/gradient_sums.h"
-#include "layers/gpu/gradient_sums_timing.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
 #include "tests/host_gpu/device/stream.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_step_device.h"
-#include "tools/bench/tune_plans.h"
+#include "tools/bench/tuning/batchnorm_timing.h"
+#include "tools/bench/tuning/gradient_sums_timing.h"
+#include "tools/bench/tuning/tune_plans.h"
 
 #include <gtest/gtest.h>
 
@@ -168,12 +168,12 @@ TEST(BenchStepDevice, AnAlgorithmsPlansNameSumsForItsOwnAlone) {
   NetworkSpec network;
   network.arch = "resnet20";
   build_network(program, network, 8, 16, 16);
-  for (const gpu::BatchNormUnit& unit : gpu::batchnorm_units(program)) {
+  for (const BatchNormUnit& unit : batchnorm_units(program)) {
     GpuPlans before;
     before.add(unit.sums.text(), "eng2", "");
-    using enum gpu::BatchNormAlgorithm;
-    for (const gpu::BatchNormAlgorithm algorithm : {kGraphs, kOwn, kSums}) {
-      const GpuPlans plans = gpu::plans_for(algorithm, unit, "eng3", before);
+    using enum BatchNormAlgorithm;
+    for (const BatchNormAlgorithm algorithm : {kGraphs, kOwn, kSums}) {
+      const GpuPlans plans = plans_for(algorithm, unit, "eng3", before);
       EXPECT_EQ(plans.names_engine(unit.sums.text()), algorithm == kSums);
     }
   }
@@ -201,7 +201,7 @@ TEST(BenchStepDevice, SumsOfGradientsAgree) {
   for (const Graph& graph : graphs_of(program)) {
     if (!gpu::is_masked_gradient(graph)) continue;
     ++count;
-    const gpu::GradientSumsTiming timing = gpu::time_gradient_sums(context, graph, 1);
+    const GradientSumsTiming timing = time_gradient_sums(context, graph, 1);
     EXPECT_TRUE(timing.agrees) << graph.text() << ": " << timing.error;
     EXPECT_GT(timing.graph_ms, 0);
     EXPECT_GT(timing.kernel_ms, 0);
@@ -239,26 +239,26 @@ TEST(BenchStepDevice, TheAlgorithmsOfBatchNormalisationAgree) {
     NetworkSpec network;
     network.arch = "resnet20";
     build_network(program, network, 8, 16, 16);
-    const auto units = gpu::batchnorm_units(program);
+    const auto units = batchnorm_units(program);
     // The first; one in the first stage, with and without a sum behind it; in each of the others
     // the one that halves, and those behind it, with and without a sum. The shortcuts, and what
     // they are added to, are joined.
     ASSERT_EQ(units.size(), 9U);
     int all = 0;
-    for (const gpu::BatchNormUnit& unit : units) {
+    for (const BatchNormUnit& unit : units) {
       all += unit.count;
       // Over a few values normalisation amplifies every rounding.
       const Shape& y = unit.convolution.y;
       if (y[0] * y[1] * y[2] < 128) continue;
-      const auto timings = gpu::time_algorithms(context, unit, {}, "loops", 1);
-      for (const gpu::AlgorithmTiming& timing : timings) {
+      const auto timings = time_algorithms(context, unit, {}, "loops", 1);
+      for (const AlgorithmTiming& timing : timings) {
         EXPECT_TRUE(timing.agrees)
             << unit.sums.text() << ": " << timing.error << ' ' << timing.gradient_error;
         EXPECT_GT(timing.ms, 0);
       }
       if (precision != Precision::kFp16) continue;
-      const auto none = gpu::time_algorithms(context, unit, {}, "", 1);
-      EXPECT_FALSE(none[static_cast<std::size_t>(gpu::BatchNormAlgorithm::kSums)].agrees);
+      const auto none = time_algorithms(context, unit, {}, "", 1);
+      EXPECT_FALSE(none[static_cast<std::size_t>(BatchNormAlgorithm::kSums)].agrees);
     }
     EXPECT_EQ(all, 21 - 2 * 2);
   }

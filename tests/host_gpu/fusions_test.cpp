@@ -1,12 +1,12 @@
-// The fusions of layers/gpu/fusions.h, run by the emulated GPU's loops: a fused graph must compute
-// what its parts, and the passes that it spares, compute.
-#include "layers/gpu/fusions.h"
+// The fusions of tools/bench/tuning/fusions.h, run by the emulated GPU's loops: a fused graph must
+// compute what its parts, and the passes that it spares, compute.
+#include "tools/bench/tuning/fusions.h"
 #include "kernels/half_element.h"
 #include "layers/graphs/graph_run.h"
 #include "layers/networks/network.h"
 #include "tests/host_gpu/gpu_graph_log.h"
 #include "tests/support/random_seed.h"
-#include "tools/bench/time_fusions.h"
+#include "tools/bench/tuning/time_fusions.h"
 
 #include <gtest/gtest.h>
 
@@ -107,8 +107,7 @@ void expect_close(const Values& got, const Values& expected, const std::string& 
   }
 }
 
-void check_normalised_input(const Context& context, const gpu::Fusion& fusion,
-                            std::mt19937& random) {
+void check_normalised_input(const Context& context, const Fusion& fusion, std::mt19937& random) {
   const Graph& forward = fusion.fused[0];
   Places fused(context, random), apart(context, random);
   fused.run(forward);
@@ -138,7 +137,7 @@ void check_normalised_input(const Context& context, const gpu::Fusion& fusion,
   expect_close(fused.of(kDw), apart.of(kDw), fusion.fused[1].text());
 }
 
-void check_gradient_sums(const Context& context, const gpu::Fusion& fusion, std::mt19937& random) {
+void check_gradient_sums(const Context& context, const Fusion& fusion, std::mt19937& random) {
   const Graph &graph = fusion.fused[0], &part = fusion.parts[0];
   const std::string text = graph.text();
   Places fused(context, random), apart(context, random);
@@ -150,7 +149,7 @@ void check_gradient_sums(const Context& context, const gpu::Fusion& fusion, std:
   apart.run(part);
   const Values dz = apart.of(kDx), x = fused.of(kX), gamma = fused.of(kGamma);
   const Values beta = fused.of(kBeta), mean = fused.of(kMean), inv_std = fused.of(kInvStd);
-  const bool behind_residual = fusion.kind == gpu::FusionKind::kBlockGradientSums;
+  const bool behind_residual = fusion.kind == FusionKind::kBlockGradientSums;
   const Values residual = behind_residual ? fused.of(kResidual) : Values(x.size());
   const std::size_t channels = gamma.size();
   Values g(x.size()), d_gamma(channels), d_beta(channels), dx(x.size()), combined(x.size());
@@ -178,18 +177,18 @@ void check_gradient_sums(const Context& context, const gpu::Fusion& fusion, std:
   expect_close(combined, dx, text);
 }
 
-std::vector<gpu::Fusion> fusions_of(const Context& context, const std::string& arch,
-                                    std::int64_t batch, std::int64_t side) {
+std::vector<Fusion> fusions_of(const Context& context, const std::string& arch, std::int64_t batch,
+                               std::int64_t side) {
   Parameters parameters;
   Program program(context, parameters, {.gradients = true, .precision = Precision::kFp16});
   NetworkSpec network;
   network.arch = arch;
   build_network(program, network, batch, side, side);
-  return gpu::fusions(program);
+  return find_fusions(program);
 }
-std::map<gpu::FusionKind, int> counts_of(const std::vector<gpu::Fusion>& fusions) {
-  std::map<gpu::FusionKind, int> counts;
-  for (const gpu::Fusion& fusion : fusions) counts[fusion.kind] += fusion.count;
+std::map<FusionKind, int> counts_of(const std::vector<Fusion>& fusions) {
+  std::map<FusionKind, int> counts;
+  for (const Fusion& fusion : fusions) counts[fusion.kind] += fusion.count;
   return counts;
 }
 
@@ -197,35 +196,35 @@ TEST(Fusions, ComputeWhatTheirPartsDo) {
   const Context context(2, Device{.cuda = true});
   std::mt19937 random(static_cast<std::uint32_t>(random_seed()));
   for (const std::string arch : {"resnet20", "resnet50"}) {
-    std::map<gpu::FusionKind, int> kinds;
+    std::map<FusionKind, int> kinds;
     // ResNet-50's last images have one pixel.
-    for (const gpu::Fusion& fusion : fusions_of(context, arch, arch == "resnet20" ? 3 : 2, 16)) {
+    for (const Fusion& fusion : fusions_of(context, arch, arch == "resnet20" ? 3 : 2, 16)) {
       ++kinds[fusion.kind];
       const bool large = fusion.parts[0].tensor(1).elements() > 600'000;
       if (large) continue;  // the same again, of more channels
-      using enum gpu::FusionKind;
+      using enum FusionKind;
       switch (fusion.kind) {
         case kOutputSums: break;  // tests/host_gpu/layers_test.cpp has it
         case kNormalizedInput: check_normalised_input(context, fusion, random); break;
         default: check_gradient_sums(context, fusion, random);
       }
     }
-    EXPECT_EQ(kinds.size(), gpu::kFusionKinds.size()) << arch;
+    EXPECT_EQ(kinds.size(), kFusionKinds.size()) << arch;
   }
 }
 
 // Counted by hand from a bottleneck's three convolutions and those around them.
 TEST(Fusions, AreFoundWhereTheyAre) {
   const Context context(1, Device{.cuda = true});
-  const std::vector<gpu::Fusion> fusions = fusions_of(context, "resnet50", 4, 32);
-  std::map<gpu::FusionKind, int> count = counts_of(fusions);
-  using enum gpu::FusionKind;
+  const std::vector<Fusion> fusions = fusions_of(context, "resnet50", 4, 32);
+  std::map<FusionKind, int> count = counts_of(fusions);
+  using enum FusionKind;
   // Every convolution has a normalisation behind it; those of four blocks' ends are joined.
   EXPECT_EQ(count[kOutputSums], 53 - 2 * 4);
   EXPECT_EQ(count[kNormalizedInput], 32 - 4);  // the second and third of 16 blocks
   EXPECT_EQ(count[kGradientSums], 32);
   EXPECT_EQ(count[kBlockGradientSums], 15 - 4);  // the first of all blocks but the first
-  for (const gpu::Fusion& fusion : fusions) {
+  for (const Fusion& fusion : fusions) {
     const std::string text = fusion.parts[0].text();
     if (fusion.kind == kNormalizedInput && text == "fp16 conv 4x8x8x64 -> 64, 3x3/1") {
       // Two bytes each: the sums read y; normalising reads and writes as much as x.
@@ -239,8 +238,8 @@ TEST(Fusions, AreFoundWhereTheyAre) {
 // kernels adds up the gradients of the convolutions that halve.
 TEST(Fusions, NeedAnImageToThemselves) {
   const Context context(1, Device{.cuda = true});
-  std::map<gpu::FusionKind, int> count = counts_of(fusions_of(context, "resnet20", 4, 32));
-  using enum gpu::FusionKind;
+  std::map<FusionKind, int> count = counts_of(fusions_of(context, "resnet20", 4, 32));
+  using enum FusionKind;
   EXPECT_EQ(count[kNormalizedInput], 9 - 2);  // two blocks' ends are joined
   EXPECT_EQ(count[kGradientSums], 9 + 1);
   EXPECT_EQ(count[kBlockGradientSums], 8 - 2 - 2);
@@ -257,7 +256,7 @@ TEST(Fusions, AreTimedAndAddedUp) {
   // A fusion that no engine has is reported, and does not end the others.
   host_gpu::refuse_graphs(
       [](const Graph& graph) { return graph.text().find("residual") != std::string::npos; });
-  std::map<gpu::FusionKind, int> kinds;
+  std::map<FusionKind, int> kinds;
   double bytes = std::numeric_limits<double>::infinity();
   time_fusions(context, options, 1, 1e9, [&](const TimedFusion& timed) {
     ++kinds[timed.fusion.kind];
@@ -266,10 +265,10 @@ TEST(Fusions, AreTimedAndAddedUp) {
     EXPECT_DOUBLE_EQ(timed.saved_ms, timed.fusion.saved_bytes * 1e-6);
     EXPECT_DOUBLE_EQ(timed.gain_ms(),
                      timed.fusion.count * (timed.parts_ms + timed.saved_ms - timed.fused_ms));
-    EXPECT_EQ(std::isinf(timed.fused_ms), timed.fusion.kind == gpu::FusionKind::kBlockGradientSums);
+    EXPECT_EQ(std::isinf(timed.fused_ms), timed.fusion.kind == FusionKind::kBlockGradientSums);
   });
   host_gpu::refuse_graphs({});
-  EXPECT_EQ(kinds.size(), gpu::kFusionKinds.size());
+  EXPECT_EQ(kinds.size(), kFusionKinds.size());
 }
 
 }  // namespace

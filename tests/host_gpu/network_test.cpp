@@ -55,7 +55,7 @@ class HostGpuNetwork
 TEST_P(HostGpuNetwork, AsksForTheGraphsThatItsNodesSay) {
   const auto& [arch, mode, precision] = GetParam();
   const Context gpu(1, Device{.cuda = true}), host(1);
-  for (const gpu::BatchNormAlgorithm algorithm : gpu::kBatchNormAlgorithms) {
+  for (const BatchNormAlgorithm algorithm : kBatchNormAlgorithms) {
     for (const bool gradients : {true, false}) {
       const NetworkCase network{
           .arch = arch, .mode = mode, .precision = precision, .algorithm = algorithm};

@@ -8,9 +8,9 @@
 #include "layers/networks/network.h"
 #include "losses/registry.h"
 #include "tools/bench/bench_step_device.h"
-#include "tools/bench/time_fusions.h"
 #include "tools/bench/timed_step.h"
-#include "tools/bench/tune_plans.h"
+#include "tools/bench/tuning/time_fusions.h"
+#include "tools/bench/tuning/tune_plans.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -214,11 +214,11 @@ class BenchStep final : public Command {
     };
     print(kRow, "ms", "times", "in parts", "fused", "spared", "gain", "in place of");
     nlohmann::json json = nlohmann::json::array();
-    std::map<gpu::FusionKind, double> gains;
+    std::map<FusionKind, double> gains;
     time_fusions(context, options, repeats_, step.copy_rate, [&](const TimedFusion& timed) {
-      const gpu::Fusion& fusion = timed.fusion;
+      const Fusion& fusion = timed.fusion;
       const bool exists = std::isfinite(timed.fused_ms);
-      const std::string kind(gpu::name_of(fusion.kind)), parts = fusion.parts[0].text();
+      const std::string kind(name_of(fusion.kind)), parts = fusion.parts[0].text();
       print(kRow, kind, fusion.count, ms(timed.parts_ms), ms(timed.fused_ms), ms(timed.saved_ms),
             exists ? ms(timed.gain_ms()) : "", parts);
       std::fflush(stdout);
@@ -233,7 +233,7 @@ class BenchStep final : public Command {
     });
     std::string sums;
     for (const auto& [kind, gain] : gains) {
-      sums += fmt::format("{} {:.3f} ms by {}", sums.empty() ? "" : ",", gain, gpu::name_of(kind));
+      sums += fmt::format("{} {:.3f} ms by {}", sums.empty() ? "" : ",", gain, name_of(kind));
     }
     print("of a step's {:.3f} ms, fusing only where it gains spares{}\n", step.card_ms, sums);
     return json;

@@ -1,10 +1,10 @@
-#include "tools/bench/time_fusions.h"
+#include "tools/bench/tuning/time_fusions.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
 #include "layers/graphs/graph_run.h"
-#include "tools/bench/unplanned_network.h"
+#include "tools/bench/tuning/unplanned_network.h"
 
 #include <algorithm>
 #include <functional>
@@ -53,12 +53,11 @@ class GraphTimes {
 void time_fusions(const Context& context, const TrainerOptions& options, int repeats,
                   double copy_rate, const FusionReport& report) {
   UnplannedNetwork network(context, options);
-  std::vector<gpu::Fusion> fusions = gpu::fusions(network.program());
-  std::ranges::stable_sort(fusions, std::greater{}, [](const gpu::Fusion& fusion) {
-    return fusion.count * fusion.saved_bytes;
-  });
+  std::vector<Fusion> fusions = find_fusions(network.program());
+  std::ranges::stable_sort(fusions, std::greater{},
+                           [](const Fusion& fusion) { return fusion.count * fusion.saved_bytes; });
   GraphTimes times(context, repeats);
-  for (gpu::Fusion& fusion : fusions) {
+  for (Fusion& fusion : fusions) {
     const double parts = times.of(fusion.parts), fused = times.of(fusion.fused);
     const double saved = fusion.saved_bytes / copy_rate * 1e3;
     report({std::move(fusion), parts, fused, saved});

@@ -1,10 +1,10 @@
 // `bench step --fusions`: what it would save on this GPU to fuse batch normalisation into the
-// neighbouring convolutions (layers/gpu/fusions.h). For each fusion the fastest engine is timed
-// beside the fastest engines of its parts, in one run; passes over images that the fusion saves
-// count as a copy of their bytes.
+// neighbouring convolutions (fusions.h). For each fusion the fastest engine is timed beside the
+// fastest engines of its parts, in one run; passes over images that the fusion saves count as a
+// copy of their bytes.
 #pragma once
 
-#include "layers/gpu/fusions.h"
+#include "tools/bench/tuning/fusions.h"
 #include "training/trainer.h"
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace rk {
 
 struct TimedFusion {
-  gpu::Fusion fusion;
+  Fusion fusion;
   // Milliseconds for one execution. fused_ms is infinite if no engine runs one of its graphs.
   double parts_ms = 0, fused_ms = 0, saved_ms = 0;
   // Gain per step; negative if the fused engines lose more time than the saved passes take.

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace rk::gpu {
+namespace rk {
 
 enum class FusionKind : std::uint8_t {
   kOutputSums,         // conv -> conv, with sum and sum of squares for the normalisation after it
@@ -39,6 +39,6 @@ struct Fusion {
 
 // The fusions of a program in fp16 with batch statistics, recorded without a plan table: each
 // distinct one once, ordered by kind and then by node.
-std::vector<Fusion> fusions(Program& program);
+std::vector<Fusion> find_fusions(Program& program);
 
-}  // namespace rk::gpu
+}  // namespace rk

@@ -1,4 +1,4 @@
-#include "layers/gpu/fusions.h"
+#include "tools/bench/tuning/fusions.h"
 
 #include "engine/base/error.h"
 #include "engine/tape/program.h"
@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-namespace rk::gpu {
+namespace rk {
 namespace {
 
 using enum GraphRole;
@@ -93,7 +93,7 @@ std::string_view name_of(FusionKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::vector<Fusion> fusions(Program& program) {
+std::vector<Fusion> find_fusions(Program& program) {
   expect(program.options().precision == Precision::kFp16, "[fusions] expected fp16");
   program.lay_out();
   const auto& nodes = program.nodes();
@@ -104,7 +104,7 @@ std::vector<Fusion> fusions(Program& program) {
   std::set<const Node*> normalised;  // convolutions
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     for (const NodeInput& read : program.inputs_of(static_cast<int>(n))) ++readers[read.tensor];
-    if (dynamic_cast<const BatchNormNode*>(nodes[n].get()) != nullptr) {
+    if (dynamic_cast<const gpu::BatchNormNode*>(nodes[n].get()) != nullptr) {
       normalised.insert(program.producer(input(n)));
     }
   }
@@ -119,7 +119,7 @@ std::vector<Fusion> fusions(Program& program) {
     if (sums) {
       found.add({FusionKind::kOutputSums, {*forward}, {with_output_sums(*forward, false)}, y, 1});
     }
-    const auto* in_front = dynamic_cast<const BatchNormNode*>(program.producer(input(n)));
+    const auto* in_front = dynamic_cast<const gpu::BatchNormNode*>(program.producer(input(n)));
     if (in_front == nullptr || !in_front->options().relu) continue;
     const bool residual = in_front->options().residual >= 0;
     if (sums && !residual && readers[input(n)] == 1) {
@@ -139,11 +139,11 @@ std::vector<Fusion> fusions(Program& program) {
     // a residual it also writes the residual's gradient.
     found.add({residual ? FusionKind::kBlockGradientSums : FusionKind::kGradientSums,
                {*input_gradient},
-               {graph_with_sums(*input_gradient, residual)},
+               {gpu::graph_with_sums(*input_gradient, residual)},
                (residual ? 3 : 2) * x,
                1});
   }
   return std::move(found).take();
 }
 
-}  // namespace rk::gpu
+}  // namespace rk

@@ -2,11 +2,10 @@
 // this GPU and writes the fastest to a file for --plans (layers/graphs/plans.h): the engines of
 // every graph; with batch statistics also the algorithms of batch normalisation
 // (layers/gpu/batchnorm.h) after each convolution, which are decided first; with frozen statistics
-// also whether graphs accumulate gradients (layers/gpu/gradient_sums_timing.h). A result that
-// disagrees with the first engine or with our own kernels is not taken. Parts that move most bytes
-// in a step come first. The file is rewritten after every result, so that an interrupted tuning
-// keeps its results; the next tuning continues from there and does not time again what the file has
-// decided.
+// also whether graphs accumulate gradients (gradient_sums_timing.h). A result that disagrees with
+// the first engine or with our own kernels is not taken. Parts that move most bytes in a step come
+// first. The file is rewritten after every result, so that an interrupted tuning keeps its results;
+// the next tuning continues from there and does not time again what the file has decided.
 #pragma once
 
 #include "training/trainer.h"

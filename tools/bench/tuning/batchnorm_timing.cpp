@@ -1,4 +1,4 @@
-#include "layers/gpu/batchnorm_timing.h"
+#include "tools/bench/tuning/batchnorm_timing.h"
 
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-namespace rk::gpu {
+namespace rk {
 namespace {
 
 // Tolerance for the difference between two algorithms' gradients: a wrong mask or sum is off by its
@@ -49,7 +49,7 @@ class UnitProgram {
   // Captures forward and backward passes, or only the copies that put their tensors in place.
   std::unique_ptr<CudaGraph> captured(bool passes) {
     return std::make_unique<CudaGraph>(context_.cuda(), [&] {
-      for (std::size_t i = 0; i < kTrialLaunches; ++i) {
+      for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) {
         put_inputs();
         if (passes) program_.forward();
         put_gradient();
@@ -77,7 +77,7 @@ class UnitProgram {
  private:
   Memory noise(const Shape& shape, DType type) {
     Memory memory = context_.allocate(static_cast<std::size_t>(shape.elements()) * size_of(type));
-    fill_with_noise(context_, memory.data(), shape.elements(), type, streams_++);
+    gpu::fill_with_noise(context_, memory.data(), shape.elements(), type, streams_++);
     return memory;
   }
   // Repeated before every pass, because a pass may reuse the inputs' memory once they have been
@@ -123,7 +123,7 @@ std::vector<BatchNormUnit> batchnorm_units(const Program& program) {
   };
   std::vector<BatchNormUnit> units;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    const auto* normalisation = dynamic_cast<const BatchNormNode*>(nodes[n].get());
+    const auto* normalisation = dynamic_cast<const gpu::BatchNormNode*>(nodes[n].get());
     if (normalisation == nullptr || normalisation->options().mode != BatchNormMode::kBatch)
       continue;
     const auto before =
@@ -134,14 +134,14 @@ std::vector<BatchNormUnit> batchnorm_units(const Program& program) {
     if (convolution == nullptr) continue;
     const ConvolutionGeometry& g = convolution->geometry();
     const Precision precision = program.options().precision;
-    BatchNormUnit next{
-        .convolution = g,
-        .batchnorm = normalisation->options(),
-        .input_gradient =
-            program.wants_gradient(input(static_cast<std::size_t>(before - nodes.begin()))),
-        .count = 1,
-        .sums = forward_graph(g, precision, {.sums = true}),
-        .graphs = batchnorm_graphs(normalisation->shape(), precision, normalisation->options())};
+    BatchNormUnit next{.convolution = g,
+                       .batchnorm = normalisation->options(),
+                       .input_gradient = program.wants_gradient(
+                           input(static_cast<std::size_t>(before - nodes.begin()))),
+                       .count = 1,
+                       .sums = gpu::forward_graph(g, precision, {.sums = true}),
+                       .graphs = gpu::batchnorm_graphs(normalisation->shape(), precision,
+                                                       normalisation->options())};
     const auto same = std::ranges::find_if(units, [&](const BatchNormUnit& other) {
       return other.sums == next.sums && other.graphs.forward == next.graphs.forward &&
              other.input_gradient == next.input_gradient;
@@ -187,14 +187,15 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
   for_each([&](std::size_t a) {
     const UnitProgram::Result result = programs[a]->compute(), again = programs[a]->compute();
     AlgorithmTiming& timing = timings[a];
-    timing.error = largest_error(context, result.output.data(), own.output.data(),
-                                 unit.convolution.y.elements(), image_type(precision));
+    timing.error = gpu::largest_error(context, result.output.data(), own.output.data(),
+                                      unit.convolution.y.elements(), image_type(precision));
     timing.gradient_error = relative_error(result.parameter_gradients, own.parameter_gradients);
     // cuDNN may compile kernels that sum atomically, in another order every time, without calling
     // them nondeterministic.
-    const bool same_bits = result.parameter_gradients == again.parameter_gradients &&
-                           largest_error(context, again.output.data(), result.output.data(),
-                                         unit.convolution.y.elements(), image_type(precision)) == 0;
+    const bool same_bits =
+        result.parameter_gradients == again.parameter_gradients &&
+        gpu::largest_error(context, again.output.data(), result.output.data(),
+                           unit.convolution.y.elements(), image_type(precision)) == 0;
     timing.agrees = same_bits && timing.error <= 2 * agreement(precision) &&
                     timing.gradient_error <= kGradientAgreement;
   });
@@ -202,13 +203,13 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
   for_each([&](std::size_t a) { passes.push_back(programs[a]->captured(true)); });
   // The copies are the same for all algorithms.
   copies.push_back(programs[kOwn]->captured(false));
-  const std::vector<double> times = time_replays(context, passes, repeats);
-  const double copying = time_replays(context, copies, repeats)[0];
+  const std::vector<double> times = gpu::time_replays(context, passes, repeats);
+  const double copying = gpu::time_replays(context, copies, repeats)[0];
   std::size_t next = 0;
   for_each([&](std::size_t a) {
-    timings[a].ms = (times[next++] - copying) / static_cast<double>(kTrialLaunches);
+    timings[a].ms = (times[next++] - copying) / static_cast<double>(gpu::kTrialLaunches);
   });
   return timings;
 }
 
-}  // namespace rk::gpu
+}  // namespace rk

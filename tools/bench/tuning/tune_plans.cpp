@@ -1,14 +1,14 @@
-#include "tools/bench/tune_plans.h"
+#include "tools/bench/tuning/tune_plans.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
-#include "layers/gpu/batchnorm_timing.h"
 #include "layers/gpu/convolution.h"
 #include "layers/gpu/gradient_sums.h"
-#include "layers/gpu/gradient_sums_timing.h"
 #include "layers/graphs/graph_run.h"
-#include "tools/bench/unplanned_network.h"
+#include "tools/bench/tuning/batchnorm_timing.h"
+#include "tools/bench/tuning/gradient_sums_timing.h"
+#include "tools/bench/tuning/unplanned_network.h"
 #include "weights/atomic_file.h"
 
 #include <algorithm>
@@ -29,12 +29,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // A convolution and its normalisation, with the times of the algorithms.
 struct TimedUnit {
-  gpu::BatchNormUnit unit;
+  BatchNormUnit unit;
   std::string engine;  // of the convolution with sums; empty: none
-  gpu::AlgorithmTimings timings;
+  AlgorithmTimings timings;
 
-  double ms(gpu::BatchNormAlgorithm algorithm) const {
-    const gpu::AlgorithmTiming& timing = timings[static_cast<std::size_t>(algorithm)];
+  double ms(BatchNormAlgorithm algorithm) const {
+    const AlgorithmTiming& timing = timings[static_cast<std::size_t>(algorithm)];
     return timing.agrees ? timing.ms : kNever;
   }
 };
@@ -46,7 +46,7 @@ class Tuning {
          const std::string& path, const TuningReport& report)
       : context_(context),
         program_(program),
-        units_(gpu::batchnorm_units(program)),
+        units_(batchnorm_units(program)),
         repeats_(repeats),
         path_(path),
         report_(report),
@@ -85,7 +85,7 @@ class Tuning {
   }
 
  private:
-  using Algorithm = gpu::BatchNormAlgorithm;
+  using Algorithm = BatchNormAlgorithm;
   struct Task {
     double bytes = 0;  // moved in a step
     std::string what;
@@ -138,7 +138,7 @@ class Tuning {
   // Builds the optional graphs in parallel: each takes the library's compiler half a second.
   void build_choices() {
     std::vector<Graph> choices;
-    for (const gpu::BatchNormUnit& unit : units_) {
+    for (const BatchNormUnit& unit : units_) {
       if (is_decided(unit.sums)) continue;
       choices.push_back(unit.graphs.forward);
       choices.push_back(unit.graphs.backward);
@@ -151,15 +151,15 @@ class Tuning {
   // sums for each convolution.
   std::vector<Task> batchnorm_tasks() {
     if (!choose_algorithms_) return {};
-    std::map<std::string, std::vector<gpu::BatchNormUnit>> groups;
-    for (const gpu::BatchNormUnit& unit : units_) {
+    std::map<std::string, std::vector<BatchNormUnit>> groups;
+    for (const BatchNormUnit& unit : units_) {
       groups[unit.graphs.forward.text()].push_back(unit);
     }
     std::vector<Task> tasks;
     for (const auto& group : groups) {
       double bytes = 0;
       bool decided = true;
-      for (const gpu::BatchNormUnit& unit : group.second) {
+      for (const BatchNormUnit& unit : group.second) {
         bytes += unit.count * bytes_of(unit.sums);
         decided = decided && is_decided(unit.sums);
       }
@@ -221,7 +221,7 @@ class Tuning {
     GpuPlans tried = plans_;
     tried.add(*timing);
     set_plans(context_, tried);
-    const gpu::GradientSumsTiming sums = gpu::time_gradient_sums(context_, graph, repeats_);
+    const GradientSumsTiming sums = time_gradient_sums(context_, graph, repeats_);
     set_plans(context_, plans_);
     if (!sums.agrees) {
       note(fmt::format("{}: {} is off by {:.1e}, or differs from run to run; it is left out",
@@ -231,9 +231,9 @@ class Tuning {
            "with the sums");
   }
 
-  std::vector<TimedUnit> time(const std::vector<gpu::BatchNormUnit>& units) {
+  std::vector<TimedUnit> time(const std::vector<BatchNormUnit>& units) {
     std::vector<TimedUnit> timed_units;
-    for (const gpu::BatchNormUnit& unit : units) {
+    for (const BatchNormUnit& unit : units) {
       stop_if_interrupted();
       // Each algorithm runs on its fastest engines.
       time_engines(unit.graphs.forward, true);
@@ -243,7 +243,7 @@ class Tuning {
       if (gpu::fuses_sums(unit.sums.precision()) && exists(unit.sums)) {
         if (const auto timing = timed(unit.sums)) engine = timing->engines[timing->taken].name;
       }
-      auto timings = gpu::time_algorithms(context_, unit, plans_, engine, repeats_);
+      auto timings = time_algorithms(context_, unit, plans_, engine, repeats_);
       timed_units.push_back({unit, engine, timings});
     }
     return timed_units;
@@ -288,7 +288,7 @@ class Tuning {
 
   const Context& context_;
   Program& program_;
-  std::vector<gpu::BatchNormUnit> units_;
+  std::vector<BatchNormUnit> units_;
   int repeats_;
   const std::string& path_;
   const TuningReport& report_;

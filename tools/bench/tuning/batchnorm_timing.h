@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace rk::gpu {
+namespace rk {
 
 enum class BatchNormAlgorithm : std::uint8_t { kGraphs, kOwn, kSums };
 inline constexpr std::array kBatchNormAlgorithms = {
@@ -23,8 +23,8 @@ struct BatchNormUnit {
   BatchNormOptions batchnorm;
   bool input_gradient = false;  // of the convolution
   int count = 0;
-  Graph sums;              // the convolution's graph with channel sums
-  BatchNormGraphs graphs;  // the normalisation's
+  Graph sums;                   // the convolution's graph with channel sums
+  gpu::BatchNormGraphs graphs;  // the normalisation's
 };
 
 // The distinct units of a program that trains with batch statistics.
@@ -50,4 +50,4 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
                                  const GpuPlans& plans, const std::string& sums_engine,
                                  int repeats);
 
-}  // namespace rk::gpu
+}  // namespace rk

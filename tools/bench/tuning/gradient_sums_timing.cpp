@@ -1,4 +1,4 @@
-#include "layers/gpu/gradient_sums_timing.h"
+#include "tools/bench/tuning/gradient_sums_timing.h"
 
 #include "engine/base/error.h"
 #include "engine/device/cuda/context.h"
@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-namespace rk::gpu {
+namespace rk {
 namespace {
 
 using enum GraphRole;
@@ -30,16 +30,16 @@ class Ways {
     for (const Graph::Tensor& tensor : plain.tensors()) {
       if (tensor.role == kNone) continue;
       Memory memory = context.allocate(tensor.bytes());
-      fill_with_noise(context, memory.data(),
-                      static_cast<std::int64_t>(tensor.bytes() / size_of(tensor.type)), tensor.type,
-                      static_cast<std::uint32_t>(tensor.role));
+      gpu::fill_with_noise(context, memory.data(),
+                           static_cast<std::int64_t>(tensor.bytes() / size_of(tensor.type)),
+                           tensor.type, static_cast<std::uint32_t>(tensor.role));
       if (tensor.role == kDx) {
         tiles_ = {tensor.elements() / tensor.shape[3], static_cast<int>(tensor.shape[3])};
       }
       bytes_ += memory.bytes();
       memory_.emplace(tensor.role, std::move(memory));
     }
-    unit_ = UnitNormalisation(context, tiles_.channels);
+    unit_ = gpu::UnitNormalisation(context, tiles_.channels);
     sums_ = context.allocate(static_cast<std::size_t>(tiles_.channels) * sizeof(float));
     partial_ = context.allocate(static_cast<std::size_t>(tiles_.partials(1)) * sizeof(double));
     workspace_ = context.allocate(std::max(with_sums_.workspace_bytes(), plain_.workspace_bytes()));
@@ -60,8 +60,8 @@ class Ways {
     const Memory& dx = memory_.at(kDx);
     const Memory kept = context_.allocate(dx.bytes());
     const auto off = [&] {
-      return largest_error(context_, dx.data(), kept.data(), tiles_.rows * tiles_.channels,
-                           image_type(precision));
+      return gpu::largest_error(context_, dx.data(), kept.data(), tiles_.rows * tiles_.channels,
+                                image_type(precision));
     };
     plain_.run();
     context_.cuda().copy(kept.data(), dx.data(), dx.bytes());
@@ -121,7 +121,7 @@ class Ways {
   GpuGraph with_sums_, plain_;
   std::map<GraphRole, Memory> memory_;
   ChannelTiles tiles_;
-  UnitNormalisation unit_;
+  gpu::UnitNormalisation unit_;
   Memory sums_, partial_, workspace_;
   std::size_t bytes_ = 0;
 };
@@ -129,26 +129,27 @@ class Ways {
 }  // namespace
 
 GradientSumsTiming time_gradient_sums(const Context& context, const Graph& graph, int repeats) {
-  expect(graph.precision() == Precision::kFp16 && is_masked_gradient(graph),
+  expect(graph.precision() == Precision::kFp16 && gpu::is_masked_gradient(graph),
          "[gradient sums] expected a masked gradient in fp16, got {}", graph.text());
-  const Graph with_sums = graph_with_sums(graph);
+  const Graph with_sums = gpu::graph_with_sums(graph);
   std::vector<std::unique_ptr<Ways>> sets;
   do {
     sets.push_back(std::make_unique<Ways>(context, graph, with_sums));
-  } while (sets.size() < kTrialLaunches && sets.size() * sets[0]->bytes() < kBeyondCaches);
+  } while (sets.size() < gpu::kTrialLaunches &&
+           sets.size() * sets[0]->bytes() < gpu::kBeyondCaches);
   GradientSumsTiming timing = sets[0]->compare(graph.precision());
   const auto captured = [&](void (Ways::*way)() const) {
     return std::make_unique<CudaGraph>(context.cuda(), [&] {
-      for (std::size_t i = 0; i < kTrialLaunches; ++i) (*sets[i % sets.size()].*way)();
+      for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) (*sets[i % sets.size()].*way)();
     });
   };
   std::vector<std::unique_ptr<CudaGraph>> replays;
   replays.push_back(captured(&Ways::by_graph));
   replays.push_back(captured(&Ways::by_kernel));
-  const std::vector<double> times = time_replays(context, replays, repeats);
-  timing.graph_ms = times[0] / static_cast<double>(kTrialLaunches);
-  timing.kernel_ms = times[1] / static_cast<double>(kTrialLaunches);
+  const std::vector<double> times = gpu::time_replays(context, replays, repeats);
+  timing.graph_ms = times[0] / static_cast<double>(gpu::kTrialLaunches);
+  timing.kernel_ms = times[1] / static_cast<double>(gpu::kTrialLaunches);
   return timing;
 }
 
-}  // namespace rk::gpu
+}  // namespace rk

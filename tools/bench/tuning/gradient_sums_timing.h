@@ -6,7 +6,7 @@
 #include "engine/device/context.h"
 #include "layers/graphs/graph.h"
 
-namespace rk::gpu {
+namespace rk {
 
 struct GradientSumsTiming {
   double graph_ms = 0, kernel_ms = 0;  // both including the gradient itself, medians
@@ -20,4 +20,4 @@ struct GradientSumsTiming {
 // graph_with_sums(graph); cuDNN must have both. Waits.
 GradientSumsTiming time_gradient_sums(const Context& context, const Graph& graph, int repeats);
 
-}  // namespace rk::gpu
+}  // namespace rk
