@@ -3,7 +3,7 @@
 
 #include "engine/device/cuda/context.h"
 #include "losses/registry.h"
-#include "tools/cli/timing.h"
+#include "tools/bench/timing.h"
 
 #include <cstdint>
 #include <span>

@@ -11,10 +11,9 @@
 #include "retrieval/statistics/bootstrap.h"
 #include "retrieval/statistics/per_class.h"
 #include "tools/bench/bench_device.h"
-#include "tools/cli/gpu.h"
+#include "tools/bench/timing.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
-#include "tools/cli/timing.h"
 
 #include <fmt/format.h>
 

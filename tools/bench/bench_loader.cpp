@@ -6,11 +6,11 @@
 #include "engine/device/precision.h"
 #include "engine/system/signals.h"
 #include "tools/bench/bench_loader_device.h"
-#include "tools/cli/gpu.h"
+#include "tools/bench/gpu_rates.h"
+#include "tools/bench/timing.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/timing.h"
 #include "weights/checkpoint.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include "engine/tape/program.h"
 #include "layers/gpu/input.h"
 #include "layers/networks/network.h"
-#include "tools/cli/timing.h"
+#include "tools/bench/timing.h"
 
 namespace rk {
 namespace {

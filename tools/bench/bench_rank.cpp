@@ -9,10 +9,10 @@
 #include "kernels/radix_sort.h"
 #include "losses/registry.h"
 #include "tools/bench/bench_device.h"
-#include "tools/cli/gpu.h"
+#include "tools/bench/gpu_rates.h"
+#include "tools/bench/timing.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
-#include "tools/cli/timing.h"
 
 #include <fmt/format.h>
 

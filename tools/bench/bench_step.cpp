@@ -9,12 +9,12 @@
 #include "losses/registry.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/timed_step.h"
+#include "tools/bench/timing.h"
 #include "tools/bench/tuning/time_fusions.h"
 #include "tools/bench/tuning/tune_plans.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/timing.h"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 #include "engine/system/signals.h"
 #include "layers/conv2d.h"
 #include "layers/graphs/graph_run.h"
+#include "tools/bench/gpu_rates.h"
 #include "tools/bench/timed_step.h"
 #include "tools/bench/work_timer.h"
-#include "tools/cli/gpu.h"
 
 #include <algorithm>
 #include <array>

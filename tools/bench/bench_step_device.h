@@ -3,7 +3,7 @@
 #pragma once
 
 #include "layers/graphs/graph_run.h"
-#include "tools/cli/timing.h"
+#include "tools/bench/timing.h"
 #include "training/trainer.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "tools/bench/timed_step.h"
 
 #include "engine/base/random.h"
-#include "tools/cli/timing.h"
+#include "tools/bench/timing.h"
 
 #include <algorithm>
 

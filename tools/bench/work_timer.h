@@ -4,7 +4,7 @@
 
 #include "engine/device/cuda/graph.h"
 #include "engine/device/cuda/timer.h"
-#include "tools/cli/timing.h"
+#include "tools/bench/timing.h"
 
 #include <memory>
 

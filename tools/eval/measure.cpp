@@ -4,7 +4,6 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
-#include "tools/cli/gpu.h"
 #include "tools/cli/progress.h"
 #include "tools/common/row_lengths.h"
 
