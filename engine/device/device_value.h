@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/device/context.h"
-#include "engine/device/cuda/buffer.h"
+#include "engine/device/pinned_buffer.h"
 
 #include <array>
 #include <concepts>

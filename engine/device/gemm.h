@@ -6,7 +6,6 @@
 
 #include "engine/device/context.h"
 #include "engine/device/gemm_shape.h"
-#include "engine/device/matrix_op.h"
 
 #include <cstdint>
 #include <memory>

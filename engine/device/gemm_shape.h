@@ -2,11 +2,13 @@
 #pragma once
 
 #include "engine/base/dtype.h"
-#include "engine/device/matrix_op.h"
 
 #include <cstdint>
 
 namespace rk {
+
+// How a matrix enters a product: as it is stored, or transposed.
+enum class Op : char { kNone = 'N', kTranspose = 'T' };
 
 // C = op(A) op(B) + bias, row major: op(A) is (m, k), op(B) is (k, n), C is (m, n); lda, ldb, ldc
 // are row strides in elements of the matrices as stored.

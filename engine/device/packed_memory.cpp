@@ -1,4 +1,5 @@
 #include "engine/device/packed_memory.h"
+#include "engine/device/pinned_buffer.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include "engine/base/round_up.h"
 #include "engine/device/buffer.h"
 #include "engine/device/context.h"
-#include "engine/device/cuda/buffer.h"
 #include "engine/device/mark.h"
+#include "engine/device/pinned_buffer.h"
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,6 @@
+#include "engine/device/pinned_buffer.h"
+
 #include "engine/base/note.h"
-#include "engine/device/cuda/buffer.h"
 
 namespace rk {
 

@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/half.h"
-#include "engine/device/cuda/buffer.h"
+#include "engine/device/pinned_buffer.h"
 #include "engine/driver/profile.h"
 #include "engine/tape/layout.h"
 

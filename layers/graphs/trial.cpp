@@ -1,9 +1,9 @@
 #include "layers/graphs/trial.h"
 
 #include "engine/base/random.h"
-#include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/timer.h"
+#include "engine/device/pinned_buffer.h"
 #include "kernels/blocks/difference_block.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"

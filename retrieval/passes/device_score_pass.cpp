@@ -6,6 +6,7 @@
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/mark.h"
 #include "engine/device/gemm.h"
+#include "engine/device/pinned_buffer.h"
 #include "kernels/blocks/score_block.h"
 #include "kernels/launch.h"
 

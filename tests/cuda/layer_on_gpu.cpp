@@ -1,7 +1,7 @@
 #include "tests/cuda/layer_on_gpu.h"
 
-#include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
+#include "engine/device/pinned_buffer.h"
 #include "engine/tape/layout.h"
 
 #include <gtest/gtest.h>

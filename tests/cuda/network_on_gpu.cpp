@@ -1,7 +1,7 @@
 #include "tests/cuda/network_on_gpu.h"
 
-#include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
+#include "engine/device/pinned_buffer.h"
 #include "kernels/half_element.h"
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph_run.h"

@@ -1,7 +1,7 @@
 #include "tests/golden_runner/network_model.h"
 
-#include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
+#include "engine/device/pinned_buffer.h"
 #include "engine/tape/layout.h"
 #include "tests/support/nchw.h"
 #include "training/model_io.h"

@@ -2,6 +2,7 @@
 // against the same ones with tensors of their own: bit-equal, because the emulated GPU computes
 // both alike.
 #include "layers/concat.h"
+#include "engine/device/pinned_buffer.h"
 
 #include "engine/base/half.h"
 #include "kernels/half_element.h"

@@ -3,6 +3,7 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
+#include "engine/device/pinned_buffer.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "tests/host_gpu/kernels/launch.h"
 

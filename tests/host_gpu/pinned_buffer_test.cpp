@@ -1,4 +1,5 @@
 // A system that gives no page-locked memory, on the emulated GPU: one note, and the same bits.
+#include "engine/device/pinned_buffer.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/cuda/buffer.h"

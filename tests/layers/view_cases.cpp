@@ -2,7 +2,7 @@
 
 #include "engine/base/half.h"
 #include "engine/base/random.h"
-#include "engine/device/cuda/buffer.h"
+#include "engine/device/pinned_buffer.h"
 #include "engine/tape/layout.h"
 #include "engine/tape/program.h"
 #include "kernels/half_element.h"

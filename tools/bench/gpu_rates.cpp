@@ -2,6 +2,7 @@
 
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/timer.h"
+#include "engine/device/pinned_buffer.h"
 #include "tools/bench/timing.h"
 
 #include <cstring>

@@ -7,6 +7,7 @@
 #include "engine/device/cuda/mark.h"
 #include "engine/device/cuda/timer.h"
 #include "engine/device/cuda/upload.h"
+#include "engine/device/pinned_buffer.h"
 
 namespace rk {
 namespace {

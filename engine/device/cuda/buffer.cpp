@@ -1,4 +1,5 @@
 #include "engine/device/cuda/buffer.h"
+#include "engine/device/pinned_buffer.h"
 
 #include "engine/base/error.h"
 #include "engine/base/round_up.h"

@@ -1,5 +1,4 @@
-// Memory of the current GPU, and host memory that the GPU copies from and to while the host
-// continues: move-only, aligned to 256 bytes, uninitialised.
+// Memory of the current GPU: move-only, aligned to 256 bytes, uninitialised.
 #pragma once
 
 #include <cstddef>
@@ -45,35 +44,6 @@ class DeviceBuffer {
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte, Free> data_;
-  std::size_t bytes_ = 0;
-};
-
-// Page-locked, so that copies to and from the GPU run while the program continues. If the system
-// has no page-locked memory, ordinary memory takes its place, with a note: a copy may then wait for
-// earlier work on the stream, which a capture (engine/device/cuda/graph.h) forbids; but no captured
-// work copies from or to the host.
-class PinnedBuffer {
- public:
-  PinnedBuffer() = default;
-  explicit PinnedBuffer(std::size_t bytes);
-
-  template <class T> T* as() const { return reinterpret_cast<T*>(data_.get()); }
-  std::size_t bytes() const { return bytes_; }
-  bool page_locked() const { return data_.get_deleter().page_locked; }
-
- private:
-  struct Free {
-    Free() : page_locked(true) {}
-    explicit Free(bool locked) : page_locked(locked) {}
-    void operator()(std::byte* data) const;
-    bool page_locked;
-  };
-  using Data = std::unique_ptr<std::byte, Free>;
-
-  static std::byte* page_locked_memory(std::size_t bytes);  // null if none is available
-  static std::byte* ordinary_memory(std::size_t bytes);
-
-  Data data_;
   std::size_t bytes_ = 0;
 };
 

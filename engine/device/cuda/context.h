@@ -5,7 +5,6 @@
 
 #include "engine/device/cuda_stream.h"
 #include "engine/device/gemm_shape.h"
-#include "engine/device/matrix_op.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/error.h"
+#include "engine/device/pinned_buffer.h"
 
 #include <cuda_runtime.h>
 

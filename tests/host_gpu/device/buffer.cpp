@@ -1,5 +1,6 @@
 // In place of engine/device/cuda/buffer.cpp.
 #include "engine/device/cuda/buffer.h"
+#include "engine/device/pinned_buffer.h"
 
 #include "engine/base/error.h"
 #include "engine/device/cuda/error.h"
