@@ -50,22 +50,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void refuse_unequal_shares(const TrainSettings& settings, int processes) {
-  if (settings.batch % processes != 0) {
-    fail<UsageError>("--batch {}: cannot be shared equally by {} processes; use {}", settings.batch,
-                     processes, (settings.batch / processes + 1) * processes);
-  }
-  const std::int64_t share = settings.batch / processes;
-  if (settings.chunk > 0 && share % settings.chunk != 0) {
-    const std::string of_each =
-        processes == 1 ? fmt::format("--batch {}", settings.batch)
-                       : fmt::format("the {} of --batch {} that each of {} processes has",
-                                     counted(share, "image"), settings.batch, processes);
-    fail<UsageError>("--chunk {}: does not divide {}; use {}", settings.chunk, of_each,
-                     largest_divisor(share, settings.chunk));
-  }
-}
-
 }  // namespace
 
 TrainRun::TrainRun(const Context& context, const CommonOptions& common,
@@ -90,7 +74,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
   fit_batch();
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
                           settings.batches);
-  refuse_unequal_shares(settings, processes_.size());
+  check_shares(settings, processes_.size());
   share_ = make_batch_share(*sampler_, processes_.rank(), processes_.size());
   TrainerOptions options = trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
                                            static_cast<std::int64_t>(train_data_.classes().size()));

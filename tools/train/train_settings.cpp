@@ -46,6 +46,13 @@ std::vector<std::string> frozen_beginnings(const std::string& arch, const std::s
   return beginnings;
 }
 
+// The largest divisor of `images` that is at most `most`.
+std::int64_t largest_divisor(std::int64_t images, std::int64_t most) {
+  std::int64_t divisor = std::min(images, most);
+  while (divisor > 1 && images % divisor != 0) --divisor;
+  return divisor;
+}
+
 // ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
 int default_resize(int image_size) { return (image_size * 256 + 112) / 224; }
 
@@ -361,10 +368,20 @@ void check_values(const TrainSettings& s) {
   }
 }
 
-std::int64_t largest_divisor(std::int64_t images, std::int64_t most) {
-  std::int64_t divisor = std::min(images, most);
-  while (divisor > 1 && images % divisor != 0) --divisor;
-  return divisor;
+void check_shares(const TrainSettings& s, int processes) {
+  if (s.batch % processes != 0) {
+    fail<UsageError>("--batch {}: cannot be shared equally by {} processes; use {}", s.batch,
+                     processes, (s.batch / processes + 1) * processes);
+  }
+  const std::int64_t share = s.batch / processes;
+  if (s.chunk > 0 && share % s.chunk != 0) {
+    const std::string of_each =
+        processes == 1 ? fmt::format("--batch {}", s.batch)
+                       : fmt::format("the {} of --batch {} that each of {} processes has",
+                                     counted(share, "image"), s.batch, processes);
+    fail<UsageError>("--chunk {}: does not divide {}; use {}", s.chunk, of_each,
+                     largest_divisor(share, s.chunk));
+  }
 }
 
 void resolve(TrainSettings& s) {
@@ -385,10 +402,7 @@ void resolve(TrainSettings& s) {
     fail<UsageError>("--freeze {}: {} has no such stage; {}", s.freeze, s.arch,
                      suggestion(s.freeze, stages));
   }
-  if (s.chunk > 0 && s.batch % s.chunk != 0) {
-    fail<UsageError>("--chunk {}: does not divide --batch {}; use {}", s.chunk, s.batch,
-                     largest_divisor(s.batch, s.chunk));
-  }
+  check_shares(s, 1);  // early; TrainRun checks those of all processes, once the batch is final
   if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
   if (s.resize == 0) s.resize = default_resize(s.image_size);

@@ -110,8 +110,8 @@ void check_values(const TrainSettings& settings);
 // absolute paths); throws UsageError for invalid values and combinations.
 void resolve(TrainSettings& settings);
 
-// The largest divisor of `images` that is at most `most`: the chunk to use.
-std::int64_t largest_divisor(std::int64_t images, std::int64_t most);
+// Throws UsageError unless `processes` can share the batch equally, and chunks the share of each.
+void check_shares(const TrainSettings& settings, int processes);
 
 std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
 ModelDescription model_description(const TrainSettings& settings);
