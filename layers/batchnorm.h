@@ -11,10 +11,9 @@
 #pragma once
 
 #include "engine/tape/program.h"
+#include "layers/batchnorm_mode.h"
 
 namespace rk {
-
-enum class BatchNormMode : std::uint8_t { kBatch, kRunning };
 
 struct BatchNormOptions {
   BatchNormMode mode = BatchNormMode::kBatch;

@@ -22,6 +22,7 @@
 #include "engine/device/captured_work.h"
 #include "engine/device/device_value.h"
 #include "engine/device/mark.h"
+#include "layers/networks/network.h"
 #include "training/chunked_network.h"
 #include "training/embedding_memory.h"
 #include "training/network_input.h"

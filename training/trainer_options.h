@@ -3,7 +3,7 @@
 
 #include "engine/device/precision.h"
 #include "engine/group/process_group.h"
-#include "layers/networks/resnet.h"
+#include "layers/batchnorm_mode.h"
 #include "losses/registry.h"
 #include "training/optimizer.h"
 #include "training/schedule.h"

@@ -71,16 +71,18 @@ template <class F> auto with_image_type(Precision precision, F&& f) {
   return with_type(image_type(precision), std::forward<F>(f));
 }
 
-// Channels of the images that the first layer reads on a GPU: 3, or as many as the fastest kernels
-// require, the extra ones zero.
+inline constexpr std::int64_t kColours = 3;  // of a picture: red, green, blue
+
+// Channels of the images that the first layer reads on a GPU: the colours, or as many as the
+// fastest kernels require, the extra ones zero.
 constexpr std::int64_t image_channels(Precision precision) {
   switch (precision) {
-    case Precision::kFp32: return 3;
+    case Precision::kFp32: return kColours;
     case Precision::kTf32:
     case Precision::kFp16: return 4;
     case Precision::kBf16: return 8;
   }
-  return 3;
+  return kColours;
 }
 
 }  // namespace rk

@@ -1,21 +1,17 @@
 #include "layers/gpu/input.h"
 
 #include "engine/base/error.h"
+#include "engine/device/precision.h"
 #include "kernels/blocks/input_block.h"
 #include "kernels/launch.h"
 
 namespace rk {
-namespace {
-
-constexpr std::int64_t kColours = 3;
-
-}  // namespace
 
 GpuInput::GpuInput(const Program& program, TensorId input, std::span<const float> table,
                    std::int64_t images)
     : program_(program), input_(input), table_(program.context().allocate(table.size_bytes())) {
   expect(table.size() == static_cast<std::size_t>(kColours) * 256,
-         "[input] expected 256 numbers for each of 3 colours, got {}", table.size());
+         "[input] expected 256 numbers for each of {} colours, got {}", kColours, table.size());
   table_.upload(table.data(), table.size_bytes());
   const Shape& shape = program.image_shape(input);
   upload_ = DeviceUpload(program.context().cuda(),

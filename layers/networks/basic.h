@@ -3,6 +3,7 @@
 // is <name>.
 #pragma once
 
+#include "engine/device/precision.h"
 #include "layers/networks/unit.h"
 
 namespace rk {

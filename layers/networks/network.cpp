@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "engine/device/precision.h"
 #include "engine/tape/layout.h"
 #include "layers/graphs/graph.h"
 #include "layers/l2norm.h"
@@ -9,7 +10,6 @@
 #include "layers/networks/googlenet.h"
 #include "layers/networks/inception.h"
 #include "layers/networks/resnet.h"
-#include "layers/networks/unit.h"
 
 namespace rk {
 namespace {

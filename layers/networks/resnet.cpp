@@ -1,5 +1,6 @@
 #include "layers/networks/resnet.h"
 
+#include "engine/device/precision.h"
 #include "layers/networks/unit.h"
 
 #include <vector>

@@ -7,8 +7,6 @@
 
 namespace rk {
 
-inline constexpr std::int64_t kColours = 3;
-
 TensorId unit(Program& program, const NetworkSpec& spec, TensorId x, const ConvBnNames& names,
               const Conv2dOptions& convolution, BatchNormOptions batchnorm);
 

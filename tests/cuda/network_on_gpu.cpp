@@ -17,7 +17,6 @@
 namespace rk::testing {
 namespace {
 
-constexpr std::int64_t kColours = 3;
 constexpr std::uint64_t kPasses = 3;
 
 // Writes `count` values of type T, from successive calls of make(), to `place` on the program's

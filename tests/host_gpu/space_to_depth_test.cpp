@@ -17,8 +17,6 @@
 namespace rk {
 namespace {
 
-constexpr std::int64_t kColours = 3;
-
 struct Case {
   std::int64_t batch, height, width;
   Conv2dOptions convolution;
