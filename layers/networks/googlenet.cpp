@@ -1,7 +1,7 @@
 #include "layers/networks/googlenet.h"
 
 #include "layers/concat.h"
-#include "layers/networks/basic.h"
+#include "layers/networks/basic_conv2d.h"
 
 namespace rk {
 namespace {
@@ -15,7 +15,7 @@ struct Inception {
   std::int64_t one, three_before, three, five_before, five, pooled;
 };
 
-TensorId inception(const BasicUnits& units, TensorId x, const Inception& block) {
+TensorId inception(const BasicConv2d& units, TensorId x, const Inception& block) {
   const std::string name = std::string(block.name) + ".";
   Program& program = units.program();
   const TensorId one = units(x, name + "branch1", block.one);
@@ -32,7 +32,7 @@ TensorId inception(const BasicUnits& units, TensorId x, const Inception& block) 
 }  // namespace
 
 TensorId googlenet(Program& program, const NetworkSpec& spec, TensorId images) {
-  const BasicUnits units(program, spec);
+  const BasicConv2d units(program, spec);
   const auto halve = [&](TensorId x, const char* name, std::int64_t side) {
     return max_pool(program, x, name, {{side, side}, {2, 2}, {0, 0}, /*ceil_mode=*/true});
   };

@@ -1,7 +1,7 @@
 #include "layers/networks/inception.h"
 
 #include "layers/concat.h"
-#include "layers/networks/basic.h"
+#include "layers/networks/basic_conv2d.h"
 
 namespace rk {
 namespace {
@@ -17,7 +17,7 @@ constexpr Kernel k7x1{{7, 1}, {3, 0}};
 // prefix of its units' names.
 class Blocks {
  public:
-  Blocks(const BasicUnits& units, TensorId x, const std::string& name)
+  Blocks(const BasicConv2d& units, TensorId x, const std::string& name)
       : units_(units), x_(x), name_(name) {}
 
   // 35 x 35 at 299 pixels: 1x1, 5x5, two 3x3, pooled.
@@ -96,7 +96,7 @@ class Blocks {
     return concat(units_.program(), branches, name_);
   }
 
-  const BasicUnits& units_;
+  const BasicConv2d& units_;
   TensorId x_;
   std::string name_;
 };
@@ -104,7 +104,7 @@ class Blocks {
 }  // namespace
 
 TensorId inception_v3(Program& program, const NetworkSpec& spec, TensorId images) {
-  const BasicUnits units(program, spec);
+  const BasicConv2d units(program, spec);
   const auto halve = [&](TensorId x, const char* name) {
     return max_pool(program, x, name, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {0, 0}});
   };

@@ -1,7 +1,7 @@
 #include "layers/networks/resnet.h"
 
 #include "engine/device/precision.h"
-#include "layers/networks/unit.h"
+#include "layers/networks/conv_bn_unit.h"
 
 #include <vector>
 
@@ -46,7 +46,8 @@ class ResNetBuilder {
 
   TensorId make(TensorId x, const ConvBnNames& names, const Conv2dOptions& convolution,
                 bool activate, TensorId residual) {
-    return unit(program_, spec_, x, names, convolution, {.relu = activate, .residual = residual});
+    return conv_bn_unit(program_, spec_, x, names, convolution,
+                        {.relu = activate, .residual = residual});
   }
 
   // The tensor added to a block's last normalisation.

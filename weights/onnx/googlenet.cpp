@@ -1,4 +1,4 @@
-#include "weights/onnx/basic.h"
+#include "weights/onnx/basic_conv2d.h"
 #include "weights/onnx/networks.h"
 
 namespace rk {
@@ -6,7 +6,7 @@ namespace {
 
 std::string inception(OnnxGraph& graph, const std::string& x, const std::string& name) {
   const auto unit = [&](const std::string& from, const char* branch) {
-    return onnx_basic(graph, from, name + branch);
+    return onnx_basic_conv2d(graph, from, name + branch);
   };
   const std::string one = unit(x, ".branch1");
   const std::string three = unit(unit(x, ".branch2.0"), ".branch2.1");
@@ -23,10 +23,10 @@ std::string onnx_googlenet(OnnxGraph& graph, const std::string& images) {
   const auto halve = [&](const std::string& x, const char* name, std::int64_t side) {
     return graph.max_pool(x, name, {.side = side, .ceil_mode = true});
   };
-  std::string x = onnx_basic(graph, images, "conv1", {.stride = 2});
+  std::string x = onnx_basic_conv2d(graph, images, "conv1", {.stride = 2});
   x = halve(x, "maxpool1", 3);
-  x = onnx_basic(graph, x, "conv2");
-  x = onnx_basic(graph, x, "conv3");
+  x = onnx_basic_conv2d(graph, x, "conv2");
+  x = onnx_basic_conv2d(graph, x, "conv3");
   x = halve(x, "maxpool2", 3);
   for (const char* name : {"inception3a", "inception3b"}) x = inception(graph, x, name);
   x = halve(x, "maxpool3", 3);

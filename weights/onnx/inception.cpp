@@ -1,4 +1,4 @@
-#include "weights/onnx/basic.h"
+#include "weights/onnx/basic_conv2d.h"
 #include "weights/onnx/networks.h"
 
 #include <initializer_list>
@@ -44,7 +44,7 @@ class Block {
 
  private:
   std::string unit(const std::string& x, const char* branch, const OnnxSteps& steps = {}) const {
-    return onnx_basic(graph_, x, name_ + "." + branch, steps);
+    return onnx_basic_conv2d(graph_, x, name_ + "." + branch, steps);
   }
   // Applies units that keep the size, one after the other.
   std::string through(std::initializer_list<const char*> branches) const {
@@ -70,12 +70,12 @@ class Block {
 
 std::string onnx_inception_v3(OnnxGraph& graph, const std::string& images) {
   constexpr OnnxSteps kBare{.padded = false};
-  std::string x = onnx_basic(graph, images, "Conv2d_1a_3x3", kHalving);
-  x = onnx_basic(graph, x, "Conv2d_2a_3x3", kBare);
-  x = onnx_basic(graph, x, "Conv2d_2b_3x3");
+  std::string x = onnx_basic_conv2d(graph, images, "Conv2d_1a_3x3", kHalving);
+  x = onnx_basic_conv2d(graph, x, "Conv2d_2a_3x3", kBare);
+  x = onnx_basic_conv2d(graph, x, "Conv2d_2b_3x3");
   x = graph.max_pool(x, "maxpool1", {});
-  x = onnx_basic(graph, x, "Conv2d_3b_1x1");
-  x = onnx_basic(graph, x, "Conv2d_4a_3x3", kBare);
+  x = onnx_basic_conv2d(graph, x, "Conv2d_3b_1x1");
+  x = onnx_basic_conv2d(graph, x, "Conv2d_4a_3x3", kBare);
   x = graph.max_pool(x, "maxpool2", {});
   for (const char* name : {"Mixed_5b", "Mixed_5c", "Mixed_5d"}) x = Block(graph, x, name).a();
   x = Block(graph, x, "Mixed_6a").b();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/device/precision.h"
-#include "layers/networks/unit.h"
+#include "layers/networks/conv_bn_unit.h"
 
 namespace rk {
 
@@ -14,23 +14,24 @@ struct Kernel {
   std::int64_t stride = 1;
 };
 
-class BasicUnits {
+class BasicConv2d {
  public:
-  BasicUnits(Program& program, const NetworkSpec& spec) : program_(program), spec_(spec) {}
+  BasicConv2d(Program& program, const NetworkSpec& spec) : program_(program), spec_(spec) {}
 
   Program& program() const { return program_; }
   TensorId operator()(TensorId x, const std::string& name, std::int64_t channels,
                       const Kernel& kernel = {}) const {
-    return unit(program_, spec_, x, {name + ".conv", name + ".bn", name},
-                {channels, kernel.size, {kernel.stride, kernel.stride}, kernel.padding},
-                {.epsilon = kEpsilon, .relu = true});
+    return conv_bn_unit(program_, spec_, x, {name + ".conv", name + ".bn", name},
+                        {channels, kernel.size, {kernel.stride, kernel.stride}, kernel.padding},
+                        {.epsilon = kEpsilon, .relu = true});
   }
   // The network's first unit, whose input may have channels of zeros besides the colours.
   TensorId first(TensorId images, const std::string& name, std::int64_t channels,
                  const Kernel& kernel) const {
-    return unit(program_, spec_, images, {name + ".conv", name + ".bn", name},
-                {channels, kernel.size, {kernel.stride, kernel.stride}, kernel.padding, kColours},
-                {.epsilon = kEpsilon, .relu = true});
+    return conv_bn_unit(
+        program_, spec_, images, {name + ".conv", name + ".bn", name},
+        {channels, kernel.size, {kernel.stride, kernel.stride}, kernel.padding, kColours},
+        {.epsilon = kEpsilon, .relu = true});
   }
 
  private:

@@ -1,4 +1,4 @@
-#include "layers/networks/unit.h"
+#include "layers/networks/conv_bn_unit.h"
 
 #include "layers/activation.h"
 
@@ -6,8 +6,9 @@
 
 namespace rk {
 
-TensorId unit(Program& program, const NetworkSpec& spec, TensorId x, const ConvBnNames& names,
-              const Conv2dOptions& convolution, BatchNormOptions batchnorm_options) {
+TensorId conv_bn_unit(Program& program, const NetworkSpec& spec, TensorId x,
+                      const ConvBnNames& names, const Conv2dOptions& convolution,
+                      BatchNormOptions batchnorm_options) {
   batchnorm_options.mode = spec.batchnorm;
   if (spec.fuse) return conv_bn(program, x, names, convolution, batchnorm_options);
   const TensorId residual = std::exchange(batchnorm_options.residual, -1);

@@ -7,7 +7,8 @@
 
 namespace rk {
 
-TensorId unit(Program& program, const NetworkSpec& spec, TensorId x, const ConvBnNames& names,
-              const Conv2dOptions& convolution, BatchNormOptions batchnorm);
+TensorId conv_bn_unit(Program& program, const NetworkSpec& spec, TensorId x,
+                      const ConvBnNames& names, const Conv2dOptions& convolution,
+                      BatchNormOptions batchnorm);
 
 }  // namespace rk
