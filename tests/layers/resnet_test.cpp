@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <vector>
@@ -133,6 +134,14 @@ TEST(Networks, CarryTorchvisionsNamesAndShapes) {
     EXPECT_EQ(ours, theirs);
     EXPECT_EQ(backbone, counts.at(arch) - 1000 * (features + 1));  // the classifier
     EXPECT_EQ(parameters.trainable_elements(), backbone + 512 * (features + 1));
+  }
+}
+
+// Each network must be compared with torchvision's, which has of ResNet-20 only the blocks.
+TEST(Networks, HaveGoldenValues) {
+  for (const std::string& arch : network_names()) {
+    const std::string file = RK_TEST_GOLDEN "/networks/" + arch + ".h5";
+    EXPECT_EQ(std::filesystem::exists(file), arch != "resnet20") << file;
   }
 }
 

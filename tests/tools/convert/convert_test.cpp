@@ -4,8 +4,10 @@
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
+#include "tests/support/torchvision.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/checkpoint.h"
+#include "weights/foreign/network_weights.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/hdf5/file.h"
 #include "weights/network_tensors.h"
@@ -389,6 +391,42 @@ TEST_F(Convert, ALoaderHasThirtySixLines) {
         }
       }
     }
+  }
+}
+
+// In a file of torchvision's each network of the registry must be recognised, and be whole.
+TEST_F(Convert, KnowsEveryNetwork) {
+  for (const std::string& arch : network_names()) {
+    SCOPED_TRACE(arch);
+    TorchContent content;
+    std::vector<std::string> names;
+    std::vector<std::vector<std::int64_t>> dims;
+    std::int64_t features = 0;
+    for (const golden::NamedShape& tensor : golden::torchvision_network(arch)) {
+      if (tensor.name == "fc.weight") features = tensor.dims[1];
+      if (tensor.name.starts_with("fc.")) continue;
+      names.push_back(tensor.name);
+      dims.push_back(tensor.dims);
+      if (tensor.dims.empty()) {
+        add_counter(content, tensor.name, 4);
+        continue;
+      }
+      std::size_t count = 1;
+      for (const std::int64_t d : tensor.dims) count *= static_cast<std::size_t>(d);
+      add_tensor(content, tensor.name, tensor.dims, std::vector<float>(count, 1.0F));
+    }
+    folder_.write("network.pth", torch_zip(content));
+    const NetworkWeights weights = network_weights(read_tensor_file(in("network.pth")));
+    EXPECT_EQ(weights.model.arch, arch);
+    EXPECT_EQ(network_features(arch), features);
+    std::vector<std::string> read_names;
+    std::vector<std::vector<std::int64_t>> read_dims;
+    for (const NetworkWeights::Tensor& tensor : weights.tensors) {
+      read_names.push_back(tensor.name);
+      read_dims.push_back(tensor.dims);
+    }
+    EXPECT_EQ(read_names, names);
+    EXPECT_EQ(read_dims, dims);
   }
 }
 
