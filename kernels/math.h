@@ -6,8 +6,8 @@
 //   log1p_of_fraction(e), e from 0 to 1: relative error below 3e-7 in float, on a GPU below 6e-7.
 //     Double uses std::log1p.
 //   x_minus_log1p(x), x >= 0: without cancellation near 0. Not for inner loops.
-//   log1p_scaled(shift, sum), both >= 0: log(1 + exp(shift) sum), where exp(shift) may overflow. Not
-//     for inner loops.
+//   log1p_scaled(shift, sum), both >= 0: log(1 + exp(shift) sum), where exp(shift) may overflow.
+//     Not for inner loops.
 //   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in (0, 0.5]. Both sigmoid and
 //     derivative follow from it without cancellation on either side:
 //       sg(x) = x < 0 ? u : 1 - u,    sg'(x) = u (1 - u)

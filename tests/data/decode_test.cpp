@@ -24,7 +24,7 @@
 #include "engine/base/note.h"
 #include "engine/base/random.h"
 #include "engine/system/read_file.h"
-#include "tests/support/image_goldens.h"
+#include "tests/support/goldens/image_goldens.h"
 #include "tests/support/temporary_folder.h"
 
 namespace rk {

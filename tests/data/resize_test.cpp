@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/base/random.h"
-#include "tests/support/image_goldens.h"
+#include "tests/support/goldens/image_goldens.h"
 #include "tests/support/random_seed.h"
 
 namespace rk {

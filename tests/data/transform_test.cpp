@@ -10,7 +10,7 @@
 
 #include "data/images/resize.h"
 #include "engine/base/error.h"
-#include "tests/support/image_goldens.h"
+#include "tests/support/goldens/image_goldens.h"
 
 namespace rk {
 namespace {

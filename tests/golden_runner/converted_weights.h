@@ -9,7 +9,7 @@
 #pragma once
 
 #include "tests/golden_runner/golden.h"
-#include "tests/support/golden_generator.h"
+#include "tests/support/goldens/golden_generator.h"
 #include "weights/checkpoint.h"
 
 #include <memory>

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tests/golden_runner/golden.h"
-#include "tests/support/image_goldens.h"
+#include "tests/support/goldens/image_goldens.h"
 
 namespace rk::golden {
 

@@ -1,5 +1,5 @@
 #include "tests/golden_runner/golden.h"
-#include "tests/support/loss_goldens.h"
+#include "tests/support/goldens/loss_goldens.h"
 
 #include <exception>
 

@@ -1,6 +1,6 @@
 #include "engine/device/context.h"
 #include "tests/golden_runner/golden.h"
-#include "tests/support/metric_goldens.h"
+#include "tests/support/goldens/metric_goldens.h"
 
 #include <exception>
 

@@ -1,7 +1,7 @@
 // A network whose first layers are frozen: everything else gets the same gradients, bit for bit,
 // and gradients that nobody needs are not computed.
 #include "layers/networks/network.h"
-#include "tests/support/golden_generator.h"
+#include "tests/support/goldens/golden_generator.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

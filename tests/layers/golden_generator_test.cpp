@@ -1,6 +1,6 @@
 // The generator behind the golden networks against the sums and bits published with them, and its
 // input names and shapes against a list that torchvision printed.
-#include "tests/support/golden_generator.h"
+#include "tests/support/goldens/golden_generator.h"
 #include "tests/support/torchvision.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // The golden files in double: their expectations were computed in double from the same float32
 // inputs, so only the order of sums differs. (In float they run through the golden runner.)
-#include "tests/support/loss_goldens.h"
+#include "tests/support/goldens/loss_goldens.h"
 
 #include <gtest/gtest.h>
 

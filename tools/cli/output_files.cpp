@@ -5,7 +5,6 @@
 #include "engine/base/lower_case.h"
 #include "retrieval/report/report.h"
 #include "tools/cli/json_file.h"
-#include "weights/foreign/torch_loader.h"
 #include "weights/hdf5/file.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"
@@ -137,7 +136,7 @@ Found find_in_loader(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   file.read(text.data(), kMostBytes);
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (is_unchanged_loader(text)) return {FileKind::kPython, ""};
+  if (is_unchanged_python(text)) return {FileKind::kPython, ""};
   return {std::nullopt, "a loader that was changed since convert wrote it"};
 }
 

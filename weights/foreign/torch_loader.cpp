@@ -1,15 +1,13 @@
 #include "weights/foreign/torch_loader.h"
 
 #include "weights/network_tensors.h"
-#include "weights/sealed_file.h"
+#include "weights/written_by.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cctype>
-#include <cstddef>
 #include <filesystem>
-#include <span>
 
 namespace rk {
 namespace {
@@ -73,12 +71,6 @@ std::string plain(const std::string& text) {
   return out;
 }
 
-constexpr std::string_view kDigestBegins = "# convert wrote this file, SHA-256 ";
-
-std::string digest_line(std::string_view above) {
-  return fmt::format("{}{}\n", kDigestBegins, hexadecimal(sha256(std::as_bytes(std::span(above)))));
-}
-
 }  // namespace
 
 std::string torch_loader(const ModelDescription& model, const std::string& weights) {
@@ -108,12 +100,7 @@ std::string torch_loader(const ModelDescription& model, const std::string& weigh
   if (model.pool == "gem") {
     file.insert(file.find("\n\nclass Embedder"), fmt::format(kGem, model.gem_p));
   }
-  return file + digest_line(file);
-}
-
-bool is_unchanged_loader(std::string_view text) {
-  const std::size_t last = text.rfind(kDigestBegins);
-  return last != std::string_view::npos && text.substr(last) == digest_line(text.substr(0, last));
+  return signed_python(file);
 }
 
 }  // namespace rk

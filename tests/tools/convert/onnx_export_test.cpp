@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "layers/networks/network.h"
 #include "tests/support/child_process.h"
-#include "tests/support/golden_generator.h"
+#include "tests/support/goldens/golden_generator.h"
 #include "tests/support/messages.h"
 #include "tests/support/nchw.h"
 #include "tests/support/random_seed.h"

@@ -13,7 +13,7 @@
 
 #include "data/images/decode.h"
 #include "tests/data/rotated_png.h"
-#include "tests/support/image_goldens.h"
+#include "tests/support/goldens/image_goldens.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"

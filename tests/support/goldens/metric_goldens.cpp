@@ -1,4 +1,4 @@
-#include "tests/support/metric_goldens.h"
+#include "tests/support/goldens/metric_goldens.h"
 
 #include "engine/base/error.h"
 #include "retrieval/evaluate.h"

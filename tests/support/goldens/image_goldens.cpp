@@ -1,4 +1,4 @@
-#include "tests/support/image_goldens.h"
+#include "tests/support/goldens/image_goldens.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

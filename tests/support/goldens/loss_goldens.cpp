@@ -1,4 +1,4 @@
-#include "tests/support/loss_goldens.h"
+#include "tests/support/goldens/loss_goldens.h"
 
 #include "engine/base/error.h"
 #include "losses/registry.h"

@@ -1,4 +1,4 @@
-#include "tests/support/golden_generator.h"
+#include "tests/support/goldens/golden_generator.h"
 
 #include <cmath>
 
