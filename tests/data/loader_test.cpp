@@ -171,6 +171,7 @@ TEST(Loader, EndsWhereAskedAndOtherwiseNever) {
   EXPECT_EQ(loader.next(), nullptr);
 }
 
+// Ends without a hang, and with nothing that a sanitizer would find.
 TEST(Loader, MayBeLeftAtAnyTime) {
   const Dataset data = open_dataset(kGlyphs, Split::kTrain);
   const auto sampler = make_sampler("pk:k=3", data, 12, 5);

@@ -1,6 +1,10 @@
 #include "engine/base/error.h"
 
+#include "engine/base/printable.h"
+
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace rk {
 namespace {
@@ -22,6 +26,14 @@ TEST(Error, CarriesItsExitCodeAndMessage) {
 TEST(Expect, ThrowsOnlyWhereTheConditionFails) {
   expect(true, "[op] expected {}", 1);
   EXPECT_THROW(expect(false, "[op] expected {}, got {}", 1, 2), std::invalid_argument);
+}
+
+TEST(Printable, EndsWithAWholeCharacter) {
+  const std::string letters(199, 'a');
+  EXPECT_EQ(printable(letters + "bc"), letters + "b");
+  EXPECT_EQ(printable(letters + "\u00e9"), letters);  // two bytes, of which one would fit
+  EXPECT_EQ(printable("\u00e9\n"), "\u00e9\\x0a");
+  EXPECT_EQ(printable(""), "");
 }
 
 }  // namespace

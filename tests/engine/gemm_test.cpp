@@ -91,9 +91,12 @@ TEST(Gemm, PreparedMatchesThreeLoopsInDouble) {
   }
 }
 
+// The addresses of nothing are not looked at.
 TEST(Gemm, NothingToDoIsDone) {
   const Context context(1);
-  gemm(context, Op::kNone, Op::kNone, 0, 5, 3, 1, nullptr, 3, nullptr, 5, 0, nullptr, 5);
+  float c = 7;
+  gemm(context, Op::kNone, Op::kNone, 0, 5, 3, 1, nullptr, 3, nullptr, 5, 0, &c, 5);
+  EXPECT_EQ(c, 7);
 }
 
 }  // namespace
