@@ -3,7 +3,8 @@
 //   positive: same class, another image (the query itself too where `with_self`: compat=official)
 //   negative: another class
 //   neither:  the query's own column, and every column that shows the same image
-// Arrays over columns are readable up to pad(columns). An image belongs to one class.
+// Arrays over columns are readable up to pad(columns), where they may hold NaN: select, do not
+// multiply by 0. An image belongs to one class.
 #pragma once
 
 #include "kernels/team.h"

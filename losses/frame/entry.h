@@ -69,7 +69,8 @@ struct LossEntry {
   std::vector<LossParameter> parameters;
   std::unique_ptr<Loss<float>> (*make_float)(const LossValues&) = nullptr;
   std::unique_ptr<Loss<double>> (*make_double)(const LossValues&) = nullptr;
-  // False if the value is piecewise constant and the gradient is that of an interpolation.
+  // False if the gradient is not the value's derivative: the value is piecewise constant, and the
+  // gradient that of an interpolation.
   bool differentiable = true;
   // Sigmoids (or other exponentials) per query, for `bench loss`; null: none worth counting.
   double (*sigmoids)(double columns, double positives) = nullptr;

@@ -4,8 +4,6 @@
 #include "tests/losses/loss_test.h"
 #include "tests/support/random_seed.h"
 
-#include <set>
-
 namespace rk {
 namespace {
 
@@ -36,12 +34,7 @@ class Large : public LossTest {
   // Relative to the gradient's length. A pair at a hinge or at the edge of a bin may fall on one
   // side in float and on the other in double: each of 100,000 pairs contributes up to 1e-4, and at
   // most one or two differ.
-  double grad_tolerance() const {
-    static const std::set<std::string> kinked = {"fastap",          "histogram",  "contrastive",
-                                                 "triplet_ba",      "triplet_bh", "sup_ap",
-                                                 "multi_similarity"};
-    return kinked.contains(spec_.entry->name) ? 3e-4 : 1e-5;
-  }
+  double grad_tolerance() const { return reference::reference_of(spec_).kinked ? 3e-4 : 1e-5; }
 
   // Rows of the gradient (for scores: elements) that may differ if the loss counts ranks. A rank
   // that flips between the precisions moves dLoss/dS at the positive and at the item it passes.

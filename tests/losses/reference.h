@@ -59,6 +59,11 @@ struct Reference {
   std::vector<std::string> specs;  // settings to test; the first is the bare name: the defaults
   Value (*value)(const LossData<double>& data, const LossValues& values) = nullptr;
   LossTerm (*term)(const LossValues& values) = nullptr;
+  // The value has kinks (hinges, edges of bins) on whose other side a pair may fall in float.
+  bool kinked = false;
+  // Why the loss changes if an item is added that is far from every other and of no class of theirs
+  // (properties_test.cpp), for these specs; others do not change.
+  std::map<std::string, const char*> counts_far_items = {};
 };
 
 // A global object of this type in a reference_*.cpp registers a loss's reference. These files are

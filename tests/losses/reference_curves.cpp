@@ -133,6 +133,7 @@ const Registered histogram_reference({
     .specs = {"histogram", "histogram:bins=13"},
     .value = histogram,
     .term = [](const LossValues& values) { return LossTerm{values.number("bins") / 2}; },
+    .kinked = true,
 });
 
 }  // namespace

@@ -42,6 +42,8 @@ const Registered fastap_reference({
     .specs = {"fastap", "fastap:bins=1", "fastap:bins=23"},
     .value = fastap,
     .term = [](const LossValues& values) { return LossTerm{values.number("bins") / 2}; },
+    .kinked = true,
+    .counts_far_items = {{"fastap:bins=1", "its two bins hold every distance"}},
 });
 
 }  // namespace

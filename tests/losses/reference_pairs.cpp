@@ -120,16 +120,20 @@ const Registered triplet_bh_reference({
     .specs = {"triplet_bh", "triplet_bh:squared=1,margin=0.05", "triplet_bh:soft=1"},
     .value = triplet_bh,
     .term = triplet_term,
+    .kinked = true,
 });
 const Registered triplet_ba_reference({
     .specs = {"triplet_ba", "triplet_ba:squared=1", "triplet_ba:soft=1"},
     .value = triplet_ba,
     .term = triplet_term,
+    .kinked = true,
+    .counts_far_items = {{"triplet_ba:soft=1", "its mean is over every triplet, far or not"}},
 });
 const Registered contrastive_reference({
     .specs = {"contrastive", "contrastive:pos=0.7,neg=0.1"},
     .value = contrastive,
     .term = [](const LossValues&) { return LossTerm{1}; },
+    .kinked = true,
 });
 const Registered multi_similarity_reference({
     .specs = {"multi_similarity", "multi_similarity:mining=0,beta=20"},
@@ -138,6 +142,7 @@ const Registered multi_similarity_reference({
         [](const LossValues& values) {
           return LossTerm{std::max(values.number("alpha"), values.number("beta")), 1, 0, 2};
         },
+    .kinked = true,
 });
 
 }  // namespace

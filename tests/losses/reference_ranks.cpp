@@ -89,6 +89,7 @@ const Registered sup_ap_reference({
         [](const LossValues& values) {
           return LossTerm::sigmoid(std::max(1 / values.number("tau"), values.number("rho")));
         },
+    .kinked = true,
 });
 // A second sigmoid, over ranks: ranks up to 16 count, each with an error relative to itself.
 const Registered recall_at_k_reference({

@@ -35,11 +35,7 @@ template <class Row> class GalleryRun final : public Case::Run {
     out.insert(out.end(), totals_.begin(), totals_.end());
     out.insert(out.end(), slopes_.begin(), slopes_.end());
     out.push_back(part_);
-    for (int i = 0; i < Problem<double>::kRows; ++i) {
-      for (int j = 0; j < Problem<double>::kColumns; ++j) {
-        out.push_back(grad_[static_cast<std::size_t>(i * pad(Problem<double>::kColumns) + j)]);
-      }
-    }
+    out.insert(out.end(), grad_.begin(), grad_.end());  // padding too
     return out;
   }
 

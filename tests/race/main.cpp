@@ -1,6 +1,7 @@
 // Row kernels under ThreadSanitizer, which ends the program with code 66 if it saw a race.
-//   race_test          runs every case on teams of 2, 3 and 4 and on an emulated CUDA block: there
-//                      must be no race, and the results must be SerialTeam's
+//   race_test [CASE...]  runs the cases (all, or those whose names begin so) on teams of 2, 3 and 4
+//                      and on an emulated CUDA block: there must be no race, and the results must
+//                      be SerialTeam's
 //   race_test --guard  the mutation guard: for every sync() of every kernel, this program with that
 //                      sync left out (race_test --drop CASE LINE) must end with code 66; the same
 //                      for every sync() of block_team.h (race_test --drop-block FILE LINE) and of
@@ -9,6 +10,7 @@
 #include "tests/race/cases.h"
 #include "tests/race/thread_team.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -53,9 +55,19 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
   return largest > 0 ? worst / largest : worst;
 }
 
-int run_all() {
+// Whether the name begins with one of `chosen`, or nothing was chosen.
+bool is_chosen(const std::string& name, const std::vector<std::string>& chosen) {
+  return chosen.empty() || std::any_of(chosen.begin(), chosen.end(), [&](const std::string& begin) {
+           return name.starts_with(begin);
+         });
+}
+
+int run_all(const std::vector<std::string>& chosen) {
   int failures = 0;
+  int run = 0;
   for (const Case& test : cases()) {
+    if (!is_chosen(test.name, chosen)) continue;
+    ++run;
     const std::vector<double> expected = run_serial(test);
     for (const double value : expected) {
       if (std::isfinite(value)) continue;
@@ -80,6 +92,8 @@ int run_all() {
                 test.name.c_str(), worst, test.bound);
   }
   for (const KernelCase& test : kernel_cases()) {
+    if (!is_chosen(test.name, chosen)) continue;
+    ++run;
     BlockState state;
     const std::vector<double> expected = test.serial();
     const double worst = difference(expected, test.emulated(state));
@@ -90,7 +104,8 @@ int run_all() {
                 good ? "pass" : "FAIL", test.name.c_str(), worst, wide, test.bound,
                 state.syncs.size());
   }
-  return failures == 0 ? 0 : 1;
+  if (run == 0) std::printf("FAIL no case has such a name\n");
+  return failures == 0 && run > 0 ? 0 : 1;
 }
 
 int run_dropped(const std::string& name, unsigned line) {
@@ -200,7 +215,7 @@ int run_guard(const char* program) {
 }  // namespace rk::race
 
 int main(int argc, char** argv) {
-  if (argc == 1) return rk::race::run_all();
+  if (argc == 1 || argv[1][0] != '-') return rk::race::run_all({argv + 1, argv + argc});
   if (argc == 2 && std::strcmp(argv[1], "--guard") == 0)
     return rk::race::run_guard("/proc/self/exe");
   if (argc == 4 && std::strcmp(argv[1], "--drop") == 0) {
@@ -218,7 +233,7 @@ int main(int argc, char** argv) {
     return rk::race::run_dropped_kernel(argv[2], place(3));
   }
   std::fprintf(stderr,
-               "error: race_test [--guard | --drop CASE LINE | --drop-block FILE LINE | "
+               "error: race_test [CASE... | --guard | --drop CASE LINE | --drop-block FILE LINE | "
                "--drop-kernel CASE FILE LINE]\n");
   return 2;
 }

@@ -110,7 +110,7 @@ class ProbeLoss final : public Command {
   nlohmann::json check(const Context& context, const LossSpec& spec, const CommonOptions& common) {
     stop_if_interrupted();
     if (!spec.entry->differentiable) {
-      print("check          {} interpolates a piecewise constant loss: no differences\n",
+      print("check          {}'s gradient is no derivative of its value: no differences\n",
             spec.entry->name);
       return nullptr;
     }

@@ -81,7 +81,7 @@ class Engine:
                 else:
                     file["memory_embeddings"], file["memory_labels"] = items, labels
         subprocess.run([self.probe, "--loss", spec, "--in", self.inside, "--out", self.outside,
-                        "--threads", "1"], check=True, stdout=subprocess.DEVNULL)
+                        "--threads", "1", "--device", "cpu"], check=True, stdout=subprocess.DEVNULL)
         with h5py.File(self.outside) as file:
             loss, gradient = float(file["loss"][()]), file["grad"][()].astype(float)
         return loss, gradient[:, 0] if on_scores else gradient[0, 1:] / across
