@@ -149,11 +149,24 @@ Result run(const Context& context, const NetworkCase& network) {
 // What rounding amounts to behind the layers: two to ten times what was measured. A real GPU rounds
 // the factors of tf32 to the 11 bits of fp16, the emulated one does not; and among the real GPU's
 // larger images some values lie so near 0 that rounding in another order flips their ReLU.
+// In networks with branches a parameter may be a vector of 16 numbers, most of whose gradient comes
+// from a few pixels: flipped ReLUs and maxima changed that of the worst one by up to 0.98 in bf16
+// and 0.28 in fp16 (the emulated GPU, with sums in a drawn order), but the median over the
+// parameters by 0.24 and 0.08 at most.
 struct Bounds {
-  double embeddings, gradients;
+  double embeddings, gradients;  // of the worst parameter
+  double median = gradients;     // over the parameters
 };
 Bounds bounds(const NetworkCase& network) {
   const bool exact = is_made_of_the_host();
+  if (!exact && !network.arch.starts_with("resnet")) {
+    switch (network.precision) {
+      case Precision::kFp32: break;
+      case Precision::kTf32:
+      case Precision::kFp16: return {1e-2, 0.6, 0.2};
+      case Precision::kBf16: return {8e-2, 1.3, 0.5};
+    }
+  }
   switch (network.precision) {
     case Precision::kFp32: return exact ? Bounds{1e-5, 2e-4} : Bounds{1e-4, 2e-2};
     case Precision::kTf32: return exact ? Bounds{1e-5, 2e-4} : Bounds{1e-2, 0.3};
@@ -208,20 +221,27 @@ void compare_network_with_cpu(const NetworkCase& network, const Context& gpu) {
   ASSERT_EQ(got.names, expected.names);
   double worst = 0;
   std::string where;
+  std::vector<double> all;
   for (std::size_t p = 0; p < got.names.size(); ++p) {
     const double here = off(got.gradients[p], expected.gradients[p]);
+    all.push_back(here);
     if (here > worst || std::isnan(here)) {  // NaN stays
       worst = here;
       where = got.names[p];
     }
   }
+  const auto middle = all.begin() + std::ssize(all) / 2;
+  std::ranges::nth_element(all, middle);
   const double embeddings = off(got.embeddings, expected.embeddings);
   const double statistics = off(got.statistics, expected.statistics);
-  fmt::print("{} {}: embeddings off by {:.1e}, gradients {:.1e} ({}), statistics {:.1e}\n",
-             network.arch, name_of(network.precision), embeddings, worst, where, statistics);
+  fmt::print(
+      "{} {}: embeddings off by {:.1e}, gradients {:.1e} ({}; median {:.1e}), statistics "
+      "{:.1e}\n",
+      network.arch, name_of(network.precision), embeddings, worst, where, *middle, statistics);
   const Bounds bound = bounds(network);
   EXPECT_LE(embeddings, bound.embeddings);
   EXPECT_LE(worst, bound.gradients) << where;
+  EXPECT_LE(*middle, bound.median);
   EXPECT_LE(statistics, bound.embeddings);
   EXPECT_EQ(got.counters, expected.counters);
 }

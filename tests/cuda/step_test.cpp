@@ -98,11 +98,13 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
 // Rounding in another order, through four steps: three to ten times what was measured, 3e-4 with
 // proxies on an H100. Batch statistics over the 16 (or, in chunks, 8) pixels of the last layers
 // amplify differences, more with each step, so those tests make fewer steps.
-constexpr Bounds kFrozen{1e-4, 1e-3};
+// A real GPU adds up in another order, and one activation whose ReLU flips by that changed some
+// parameter by up to 4e-3.
+Bounds when_frozen() { return {1e-4, is_made_of_the_host() ? 1e-3 : 1e-2}; }
 constexpr Bounds kOnBatch{1e-3, 2e-2};
 
 TEST_F(GpuStepTest, IsTheCpusStep) {
-  compare(options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning), kFrozen);
+  compare(options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning), when_frozen());
   compare(options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch), kOnBatch, 2);
 }
 
@@ -119,7 +121,7 @@ TEST_F(GpuStepTest, EveryOptimizer) {
 TEST_F(GpuStepTest, ProxiesLearnToo) {
   TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
   options.learning.proxy_rate = 10.0;
-  compare(options, kFrozen);
+  compare(options, when_frozen());
 }
 
 // Parameters that do not learn must not count in the norm for clipping.
@@ -134,7 +136,7 @@ TEST_F(GpuStepTest, FrozenLayersHaveNoGradient) {
       const bool frozen = mode == BatchNormMode::kRunning;
       compare(options,
               precision != Precision::kFp32 ? Bounds{0.05, 0.4}
-              : frozen                      ? kFrozen
+              : frozen                      ? when_frozen()
                                             : kOnBatch,
               2);
       const Context gpu = gpu_context();
@@ -155,7 +157,7 @@ TEST_F(GpuStepTest, FrozenLayersHaveNoGradient) {
 TEST_F(GpuStepTest, ChunksGiveTheStepOfTheWholeBatch) {
   TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
   options.chunk = 4;
-  compare(options, kFrozen);
+  compare(options, when_frozen());
   options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
   options.chunk = 8;
   compare(options, kOnBatch, 1);
@@ -164,7 +166,7 @@ TEST_F(GpuStepTest, ChunksGiveTheStepOfTheWholeBatch) {
 TEST_F(GpuStepTest, MemoryColumnsFillAndTurn) {
   TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
   options.memory = 2;
-  compare(options, kFrozen, 5);
+  compare(options, when_frozen(), 5);
 }
 
 TEST_F(GpuStepTest, EveryPrecision) {
@@ -182,7 +184,7 @@ TEST_F(GpuStepTest, PicturesInCells) {
   options.model.crop = options.model.resize = 33;
   options.precision = Precision::kTf32;
   options.chunk = 4;
-  compare(options, is_made_of_the_host() ? kFrozen : Bounds{0.05, 0.4}, 2);
+  compare(options, is_made_of_the_host() ? when_frozen() : Bounds{0.05, 0.4}, 2);
 }
 
 // The same bits whether the step is captured or its kernels are started one by one.
@@ -416,7 +418,7 @@ TEST_F(GpuStepTest, SeveralGpusShareABatch) {
         trainer.step(batch.part(group.rank(), 2));
       }
       trainer.download();
-      EXPECT_LE(apart(one.parameters(), trainer.parameters(), start), kFrozen.parameters);
+      EXPECT_LE(apart(one.parameters(), trainer.parameters(), start), when_frozen().parameters);
     });
   }
 }

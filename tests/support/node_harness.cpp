@@ -145,6 +145,7 @@ std::vector<float> NodeHarness::forward(const std::vector<std::vector<float>>& i
     before.emplace_back(value.values().begin(), value.values().end());
   }
   node_->forward();
+  node_->count_forward();
   check();
   for (std::size_t i = 0; i < values_.size(); ++i) {
     EXPECT_TRUE(same(values_[i].values(), before[i])) << "forward changed input " << i;

@@ -86,6 +86,7 @@ void DeviceUpload::take_back() {
   check_cuda(cudaMemcpyAsync(s.data.as<std::byte>(), before.bytes.as<std::byte>(), before.used,
                              cudaMemcpyHostToDevice, s.stream),
              "upload");
+  check_cuda(cudaEventRecord(before.staged, s.stream), "upload");
 }
 
 std::byte* DeviceUpload::data() const { return state_->data.as<std::byte>(); }

@@ -170,10 +170,12 @@ TEST_F(SearchRun, AnIndexOfPicturesTurnedOtherwiseIsNoted) {
     EXPECT_EQ(end.code, 0) << end.err;
     return end.err;
   };
-  EXPECT_TRUE(holds(said("turned.h5"),
-                    "note: " + in("turned.h5") +
-                        ": its pictures were embedded with exif=turn, those of --query are with "
-                        "exif=ignore; write it anew from data with exif=ignore\n"));
+  EXPECT_TRUE(holds(
+      said("turned.h5"),
+      "note: " + in("turned.h5") +
+          ": its pictures were embedded with exif=turn, those of --query are with "
+          "exif=ignore; write it anew from data with exif=ignore, or train a network on data with "
+          ",exif=turn\n"));
   EXPECT_FALSE(holds(said("index.h5"), "exif="));
   EXPECT_FALSE(holds(said("old.h5"), "exif="));
 }
