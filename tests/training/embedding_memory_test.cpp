@@ -3,6 +3,8 @@
 #include "tests/support/temporary_folder.h"
 #include "weights/atomic_file.h"
 
+#include <gtest/gtest.h>
+
 #include <deque>
 #include <map>
 

@@ -2,6 +2,8 @@
 #include "tests/data/picture_folder.h"
 #include "tools/train/fit_trainer.h"
 
+#include <gtest/gtest.h>
+
 namespace rk {
 namespace {
 
