@@ -238,8 +238,10 @@ void add(const LeftOut& more, LeftOut& to) {
                           more.empty_folders.end());
 }
 
+constexpr const char* kMoveUp = "move them up";
+
 // too_deep: what to do about folders below the classes.
-FoundClasses find_classes(const fs::path& base, const char* too_deep = "move them up") {
+FoundClasses find_classes(const fs::path& base, const char* too_deep = kMoveUp) {
   FoundClasses found;
   const Listing top = list_folder(base);
   add(top.others, found.left_out);
@@ -412,7 +414,7 @@ Dataset read_folder(const DataSpec& spec, Split split) {
   const std::vector<SplitFolder> splits = split_folders(spec);
   const char* too_deep = spec.get("splits", "auto") == "none"
                              ? "where ,splits=none takes the splits for categories: leave it out"
-                             : "move them up";
+                             : kMoveUp;
   auto [found, base, known] = splits.empty()
                                   ? SplitClasses{find_classes(spec.path, too_deep), spec.path, {}}
                                   : find_disjoint(spec.path, splits, split);

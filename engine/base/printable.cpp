@@ -10,7 +10,7 @@ std::string printable(const std::string& text) {
   constexpr std::size_t kMost = 200;
   std::size_t end = std::min(text.size(), kMost);
   const auto continues = [&](std::size_t i) {  // a character of UTF-8
-    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80;
+    return (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80;
   };
   while (end > 0 && end < text.size() && continues(end)) --end;
   std::string out;
