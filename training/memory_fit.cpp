@@ -13,10 +13,15 @@ std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free) {
   return std::max<std::int64_t>(0, free - need.fixed) / std::max<std::int64_t>(1, need.per_image);
 }
 
+std::int64_t largest_divisor(std::int64_t images, std::int64_t most) {
+  std::int64_t divisor = std::min(images, most);
+  while (divisor > 1 && images % divisor != 0) --divisor;
+  return divisor;
+}
+
 std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int64_t batch) {
-  std::int64_t chunk = std::min(images_that_fit(need, free), batch);
-  while (chunk > 0 && batch % chunk != 0) --chunk;
-  return chunk;
+  const std::int64_t most = images_that_fit(need, free);
+  return most == 0 ? 0 : largest_divisor(batch, most);
 }
 
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,

@@ -22,6 +22,9 @@ enum class MemoryOf : std::uint8_t { kGpu, kMachine };
 // The number of images that fit at the same time; 0 if not even one does.
 std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free);
 
+// The largest divisor of `images` that is at most `most`; both at least 1.
+std::int64_t largest_divisor(std::int64_t images, std::int64_t most);
+
 // The largest divisor of `batch` that fits as a chunk; 0 if not even one image does.
 std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int64_t batch);
 

@@ -8,6 +8,7 @@
 #include "engine/base/nearest.h"
 #include "engine/device/precision.h"
 #include "layers/networks/network.h"
+#include "training/memory_fit.h"
 
 #include <fmt/ranges.h>
 
@@ -44,13 +45,6 @@ std::vector<std::string> frozen_beginnings(const std::string& arch, const std::s
     if (stage.name == last) break;
   }
   return beginnings;
-}
-
-// The largest divisor of `images` that is at most `most`.
-std::int64_t largest_divisor(std::int64_t images, std::int64_t most) {
-  std::int64_t divisor = std::min(images, most);
-  while (divisor > 1 && images % divisor != 0) --divisor;
-  return divisor;
 }
 
 // ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
