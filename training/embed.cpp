@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "training/model_io.h"
+#include "weights/architectures/registry.h"
 #include "weights/run_folder.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,7 @@
-// The networks by name, with an embedding layer in place of the classifier; those that torchvision
-// has are built as torchvision builds them:
+// A network of weights/architectures with an embedding layer in place of the classifier:
 //   images (N, H, W, 3) -> features (N, C) by global pooling -> embedding.weight, .bias -> unit
 //   length (N, dim). Without an embedding layer (dim 0) the features themselves are scaled to unit
 //   length.
-// Parameters have torchvision's names. See resnet.h, googlenet.h and inception.h for each network.
 #pragma once
 
 #include "engine/tape/program.h"
@@ -11,7 +9,6 @@
 #include "layers/pool.h"
 
 #include <string>
-#include <vector>
 
 namespace rk {
 
@@ -26,18 +23,6 @@ struct NetworkSpec {
   // reference files describe and tests compare with.
   bool fuse = true;
 };
-
-const std::vector<std::string>& network_names();
-
-// A network's stages in order from the images, with the prefixes of their parameters' names.
-struct Stage {
-  std::string name;
-  std::vector<std::string> beginnings;
-};
-const std::vector<Stage>& network_stages(const std::string& arch);
-
-// The side of the square images that the network was designed for.
-std::int64_t native_image_size(const std::string& arch);
 
 // The input images (batch, height, width, 3) as the first convolution wants them: planes or NHWC on
 // the CPU, padded with channels of zeros (image_channels()) on a GPU.

@@ -18,6 +18,7 @@
 #include "tests/support/random_seed.h"
 #include "tools/bench/tuning/batchnorm_timing.h"
 #include "tools/bench/tuning/fusions.h"
+#include "weights/architectures/registry.h"
 
 #include <gtest/gtest.h>
 

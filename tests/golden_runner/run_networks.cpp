@@ -4,7 +4,7 @@
 #include "tests/golden_runner/network_cases.h"
 
 #include "engine/base/error.h"
-#include "layers/networks/network.h"
+#include "weights/architectures/registry.h"
 
 #include <algorithm>
 #include <vector>

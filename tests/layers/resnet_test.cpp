@@ -4,6 +4,7 @@
 #include "engine/tape/layout.h"
 #include "tests/support/node_harness.h"
 #include "tests/support/torchvision.h"
+#include "weights/architectures/registry.h"
 
 #include <gtest/gtest.h>
 

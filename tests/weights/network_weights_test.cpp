@@ -5,10 +5,11 @@
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
+#include "weights/architectures/network_tensors.h"
+#include "weights/architectures/registry.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/foreign/weight_files.h"
-#include "weights/network_tensors.h"
 #include "weights/sealed_file.h"
 #include "weights/tensor_files/safetensors.h"
 

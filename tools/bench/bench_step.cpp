@@ -15,6 +15,7 @@
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
+#include "weights/architectures/registry.h"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,8 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/device/precision.h"
-#include "layers/networks/network.h"
 #include "training/memory_fit.h"
+#include "weights/architectures/registry.h"
 
 #include <fmt/ranges.h>
 

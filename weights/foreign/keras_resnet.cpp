@@ -3,8 +3,9 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
+#include "weights/architectures/network_tensors.h"
+#include "weights/architectures/registry.h"
 #include "weights/foreign/resnet_names.h"
-#include "weights/network_tensors.h"
 
 #include <algorithm>
 #include <array>

@@ -4,10 +4,11 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
+#include "weights/architectures/network_tensors.h"
+#include "weights/architectures/registry.h"
 #include "weights/foreign/keras_resnet.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/resnet_names.h"
-#include "weights/network_tensors.h"
 
 #include <fmt/ranges.h>
 

@@ -1,6 +1,6 @@
 #include "weights/foreign/torch_loader.h"
 
-#include "weights/network_tensors.h"
+#include "weights/architectures/registry.h"
 #include "weights/written_by.h"
 
 #include <fmt/format.h>

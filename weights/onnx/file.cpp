@@ -1,13 +1,14 @@
 #include "weights/onnx/file.h"
 
 #include "engine/base/error.h"
+#include "weights/architectures/registry.h"
 #include "weights/foreign/model_text.h"
-#include "weights/network_tensors.h"
-#include "weights/onnx/networks.h"
+#include "weights/onnx/graph.h"
 #include "weights/onnx/schema.h"
 
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -18,19 +19,51 @@ constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();  //
 constexpr float kGemEpsilon = 1e-6F;  // as in layers/pool.h
 constexpr float kLeastNorm = 1e-12F;  // as in layers/l2norm.h
 
-std::string backbone(OnnxGraph& graph, const std::string& images) {
-  const std::string& arch = graph.model().arch;
-  if (arch == "googlenet") return onnx_googlenet(graph, images);
-  if (arch == "inception_v3") return onnx_inception_v3(graph, images);
-  expect(arch.starts_with("resnet"), "[onnx] expected a network with a graph, got {}", arch);
-  return onnx_resnet(graph, images);
-}
+// The backbone's layers, normalising by the running statistics, one after the other: images
+// [batch, 3, height, width] -> features before pooling [batch, C, h, w].
+class LayersInGraph {
+ public:
+  LayersInGraph(OnnxGraph& graph, std::string images) : graph_(graph), images_(std::move(images)) {}
+
+  std::string append(const Backbone& backbone) {
+    for (const Layer& layer : backbone.layers()) {
+      results_.push_back(std::visit([&](const auto& l) { return append(l); }, layer));
+    }
+    return results_.back();
+  }
+
+ private:
+  const std::string& result(LayerId layer) const {
+    return layer == kImages ? images_ : results_[static_cast<std::size_t>(layer)];
+  }
+
+  std::string append(const ConvBn& unit) {
+    std::string y = graph_.convolution(result(unit.x), unit.convolution, unit.window);
+    y = graph_.normalisation(y, unit.batchnorm, unit.epsilon);
+    if (unit.residual) y = graph_.add(y, result(*unit.residual), unit.name + ".add");
+    return unit.relu ? graph_.relu(y, unit.name) : y;
+  }
+  std::string append(const Pooling& pooling) {
+    const std::string& x = result(pooling.x);
+    return pooling.kind == Pooling::Kind::kMaximum
+               ? graph_.max_pool(x, pooling.name, pooling.window)
+               : graph_.average_pool(x, pooling.name, pooling.window);
+  }
+  std::string append(const Concatenation& concatenation) {
+    std::vector<std::string> inputs;
+    for (const LayerId input : concatenation.inputs) inputs.push_back(result(input));
+    return graph_.concat(inputs, concatenation.name);
+  }
+
+  OnnxGraph& graph_;
+  std::string images_;
+  std::vector<std::string> results_;  // of the layers so far
+};
 
 // [batch, C, h, w] -> [batch, C]
-std::string pooled(OnnxGraph& graph, const std::string& x) {
-  const std::string& kind = graph.model().pool;
-  if (kind == "gem") {
-    const double p = graph.model().gem_p;
+std::string pooled(OnnxGraph& graph, const std::string& x, const ModelDescription& model) {
+  if (model.pool == "gem") {
+    const double p = model.gem_p;
     graph.scalar("gem.least", kGemEpsilon);
     graph.scalar("gem.p", static_cast<float>(p));
     graph.scalar("gem.1/p", static_cast<float>(1 / p));
@@ -39,7 +72,7 @@ std::string pooled(OnnxGraph& graph, const std::string& x) {
     graph.node("GlobalAveragePool", "gem.mean", {"gem.powers"});
     graph.node("Pow", "pool", {"gem.mean", "gem.1/p"});
   } else {
-    graph.node(kind == "max" ? "GlobalMaxPool" : "GlobalAveragePool", "pool", {x});
+    graph.node(model.pool == "max" ? "GlobalMaxPool" : "GlobalAveragePool", "pool", {x});
   }
   OnnxGraph::integer(graph.node("Flatten", "features", {"pool"}), "axis", 1);
   return "features";
@@ -85,7 +118,8 @@ std::vector<std::byte> onnx_bytes(const NetworkWeights& weights) {
   describe(*graph.add_output(), "embeddings",
            {embedding != nullptr ? embedding->dims[0] : network_features(model.arch)});
   OnnxGraph layers(weights, graph);
-  std::string x = pooled(layers, backbone(layers, "images"));
+  std::string x = LayersInGraph(layers, "images").append(backbone(model.arch, model.stride_in_1x1));
+  x = pooled(layers, x, model);
   if (embedding != nullptr) x = layers.linear(x, "embedding");
   normalise(layers, x, "embeddings");
   const std::size_t size = file.ByteSizeLong();

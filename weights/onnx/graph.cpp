@@ -6,14 +6,9 @@
 namespace rk {
 
 std::string OnnxGraph::convolution(const std::string& x, const std::string& name,
-                                   const OnnxSteps& steps) {
-  const std::vector<std::int64_t>& dims = take(name + ".weight").dims;
-  const std::int64_t height = dims[2], width = dims[3];
-  const std::int64_t above = steps.padded ? height / 2 : 0, left = steps.padded ? width / 2 : 0;
-  onnx::NodeProto& out = node("Conv", name, {x, name + ".weight"});
-  integers(out, "kernel_shape", {height, width});
-  integers(out, "pads", {above, left, above, left});
-  integers(out, "strides", {steps.stride, steps.stride});
+                                   const Window& window) {
+  take(name + ".weight");
+  steps(node("Conv", name, {x, name + ".weight"}), window);
   return name;
 }
 
@@ -54,24 +49,28 @@ std::string OnnxGraph::concat(const std::vector<std::string>& inputs, const std:
 }
 
 std::string OnnxGraph::max_pool(const std::string& x, const std::string& name,
-                                const OnnxWindow& window) {
+                                const Window& window) {
   pool("MaxPool", x, name, window);
   return name;
 }
 
 std::string OnnxGraph::average_pool(const std::string& x, const std::string& name,
-                                    const OnnxWindow& window) {
+                                    const Window& window) {
   integer(pool("AveragePool", x, name, window), "count_include_pad", 1);
   return name;
 }
 
+void OnnxGraph::steps(onnx::NodeProto& node, const Window& window) {
+  const auto [above, left] = window.padding;
+  integers(node, "kernel_shape", {window.size[0], window.size[1]});
+  integers(node, "pads", {above, left, above, left});
+  integers(node, "strides", {window.stride, window.stride});
+}
+
 onnx::NodeProto& OnnxGraph::pool(const char* op, const std::string& x, const std::string& name,
-                                 const OnnxWindow& window) {
+                                 const Window& window) {
   onnx::NodeProto& out = node(op, name, {x});
-  const std::int64_t pad = window.padding;
-  integers(out, "kernel_shape", {window.side, window.side});
-  integers(out, "pads", {pad, pad, pad, pad});
-  integers(out, "strides", {window.stride, window.stride});
+  steps(out, window);
   if (window.ceil_mode) integer(out, "ceil_mode", 1);
   return out;
 }

@@ -3,9 +3,8 @@
 // weights that a layer uses are stored in the graph under their own names, bit for bit.
 #pragma once
 
+#include "weights/architectures/backbone.h"
 #include "weights/foreign/network_weights.h"
-
-#include <array>
 
 namespace onnx {
 class GraphProto;
@@ -14,29 +13,13 @@ class NodeProto;
 
 namespace rk {
 
-// Stride and padding of a convolution; the kernel size is given by the weights.
-struct OnnxSteps {
-  std::int64_t stride = 1;
-  bool padded = true;  // by half the kernel on every side, so that stride 1 keeps the size
-};
-
-struct OnnxWindow {
-  std::int64_t side = 3, stride = 2, padding = 0;
-  bool ceil_mode = false;  // round the output size up
-};
-
 class OnnxGraph {
  public:
   OnnxGraph(const NetworkWeights& weights, onnx::GraphProto& graph)
       : weights_(weights), graph_(graph) {}
 
-  const ModelDescription& model() const { return weights_.model; }
-  // Whether the weights have such a tensor.
-  bool has(const std::string& tensor) const { return weights_.find(tensor) != nullptr; }
-
   // Uses <name>.weight, without a bias.
-  std::string convolution(const std::string& x, const std::string& name,
-                          const OnnxSteps& steps = {});
+  std::string convolution(const std::string& x, const std::string& name, const Window& window);
   // Uses <name>.weight, .bias, .running_mean and .running_var.
   std::string normalisation(const std::string& x, const std::string& name, double epsilon);
   // [batch, C] -> [batch, D] with <name>.weight and .bias.
@@ -45,9 +28,9 @@ class OnnxGraph {
   std::string add(const std::string& a, const std::string& b, const std::string& name);
   // Concatenates along the channels.
   std::string concat(const std::vector<std::string>& inputs, const std::string& name);
-  std::string max_pool(const std::string& x, const std::string& name, const OnnxWindow& window);
+  std::string max_pool(const std::string& x, const std::string& name, const Window& window);
   // Padding counts in the average, as zeros.
-  std::string average_pool(const std::string& x, const std::string& name, const OnnxWindow& window);
+  std::string average_pool(const std::string& x, const std::string& name, const Window& window);
 
   // Adds any other operator; the caller sets its attributes.
   onnx::NodeProto& node(const char* op, const std::string& name,
@@ -61,8 +44,9 @@ class OnnxGraph {
   const NetworkWeights::Tensor& take(const std::string& name);
   void tensor(const std::string& name, const std::vector<std::int64_t>& dims,
               std::span<const float> values);
+  static void steps(onnx::NodeProto& node, const Window& window);
   onnx::NodeProto& pool(const char* op, const std::string& x, const std::string& name,
-                        const OnnxWindow& window);
+                        const Window& window);
 
   const NetworkWeights& weights_;
   onnx::GraphProto& graph_;

@@ -1,16 +1,16 @@
 // convert as a user runs it: weights in, weights out, and what must be refused.
-#include "layers/networks/network.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "tests/support/torchvision.h"
 #include "tests/tools/train/tiny_run.h"
+#include "weights/architectures/network_tensors.h"
+#include "weights/architectures/registry.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/network_weights.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/hdf5/file.h"
-#include "weights/network_tensors.h"
 #include "weights/tensor_files/tensor_file.h"
 
 #include <fmt/format.h>

@@ -10,6 +10,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torchvision.h"
 #include "training/model_io.h"
+#include "weights/architectures/registry.h"
 #include "weights/foreign/weight_files.h"
 #include "weights/onnx/file.h"
 #include "weights/onnx/schema.h"

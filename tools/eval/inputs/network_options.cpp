@@ -2,7 +2,7 @@
 
 #include "data/sources/dataset.h"
 #include "engine/device/precision.h"
-#include "layers/networks/network.h"
+#include "weights/architectures/registry.h"
 
 namespace rk {
 

@@ -3,11 +3,11 @@
 // which an embedding network does not have.
 #pragma once
 
-#include "layers/networks/network.h"
+#include "weights/architectures/backbone.h"
 
 namespace rk {
 
 // images (N, H, W, 3), designed for 299 pixels a side, at least 75 -> (N, h, w, 2048).
-TensorId inception_v3(Program& program, const NetworkSpec& spec, TensorId images);
+Backbone inception_v3();
 
 }  // namespace rk

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +16,7 @@ struct NetworkTensor {
   Kind kind = Kind::kConvolution;
 };
 
-// The networks' names, in words: "resnet20, resnet18, ... and inception_v3".
-std::string known_networks();
-bool is_known_network(const std::string& arch);
-
-// The tensors of one of these networks.
+// The tensors of a network of weights/architectures/registry.h.
 std::vector<NetworkTensor> network_tensors(const std::string& arch);
-
-// The number of channels of the pooled features.
-std::int64_t network_features(const std::string& arch);
 
 }  // namespace rk

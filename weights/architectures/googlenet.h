@@ -4,11 +4,11 @@
 // have.
 #pragma once
 
-#include "layers/networks/network.h"
+#include "weights/architectures/backbone.h"
 
 namespace rk {
 
 // images (N, H, W, 3) -> (N, h, w, 1024).
-TensorId googlenet(Program& program, const NetworkSpec& spec, TensorId images);
+Backbone googlenet();
 
 }  // namespace rk
