@@ -120,7 +120,7 @@ std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions optio
       return std::make_unique<Trainer>(fit.context, options);
     } catch (const TooLittleMemory& little) {
       const std::int64_t now = options.chunk > 0 ? options.chunk : settings.batch;
-      if (!fit.choose_chunk || !options.processes->alone() || little.chunk() < 1 ||
+      if (!fit.open_chunk || !options.processes->alone() || little.chunk() < 1 ||
           little.chunk() >= now) {
         throw TooLittleMemory(little.what() + larger_parts(beside, settings), little.chunk(),
                               little.where());
@@ -134,7 +134,7 @@ std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions optio
           settings.bn == "train" ? ", with batch norm's statistics of a chunk" : "",
           little.where() == MemoryOf::kGpu ? "the GPU" : "this machine"));
     }
-    fit.choose_chunk(options.chunk);
+    fit.settings.chunk = options.chunk;
   }
 }
 

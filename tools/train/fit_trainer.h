@@ -3,13 +3,12 @@
 
 #include "data/sources/dataset.h"
 #include "engine/device/context.h"
-#include "tools/train/train_settings.h"
+#include "tools/train/settings/train_settings.h"
 #include "training/embed.h"
 #include "training/trainer.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 namespace rk {
@@ -36,16 +35,14 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
 
 struct TrainerFit {
   const Context& context;
-  const TrainSettings& settings;
+  TrainSettings& settings;
   const Dataset* held_out;
   const LoadingBytes& loading;
-  // Sets --chunk to the value that fits, in `settings` too; null: the user chose --chunk or
-  // --batch.
-  std::function<void(std::int64_t chunk)> choose_chunk;
+  bool open_chunk = false;  // whether --chunk may be set to what fits
 };
 
-// Returns the trainer, with a smaller chunk if the whole batch does not fit and choose_chunk is
-// set. Throws TooLittleMemory naming the parts that could be made smaller.
+// Returns the trainer, with a smaller chunk if the whole batch does not fit and the chunk is open.
+// Throws TooLittleMemory naming the parts that could be made smaller.
 std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options);
 
 }  // namespace rk

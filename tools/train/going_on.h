@@ -1,7 +1,7 @@
 // A run that resumes from a checkpoint: the checks before, and where it is.
 #pragma once
 
-#include "tools/train/train_settings.h"
+#include "tools/train/settings/train_settings.h"
 #include "weights/checkpoint.h"
 
 #include <cstdint>

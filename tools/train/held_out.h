@@ -4,7 +4,7 @@
 #pragma once
 
 #include "data/sources/dataset.h"
-#include "tools/train/train_settings.h"
+#include "tools/train/settings/train_settings.h"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tools/train/going_on.h"
-#include "tools/train/train_settings.h"
+#include "tools/train/settings/train_settings.h"
 #include "weights/checkpoint.h"
 
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/cli/parse_json.h"
 #include "tools/train/going_on.h"
-#include "tools/train/recipe_path.h"
+#include "tools/train/settings/recipe_path.h"
 #include "tools/train/train_run.h"
 #include "training/training_exif.h"
 #include "weights/foreign/weight_files.h"
@@ -91,20 +91,10 @@ class Train final : public Command {
       note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
     }
     for (const std::string& line : without_effect(given, settings_)) note(line);
-    take_settings(plan);
-    if (plan.checkpoint) compare(stored, plan.settings, *plan.checkpoint, common);
-    if (!table_.given("batch") && !plan.checkpoint) {
-      plan.choose_batch = [this](TrainPlan& to, std::int64_t batch) {
-        settings_.batch = batch;
-        take_settings(to);
-      };
-    }
-    if (!table_.given("batch") && !table_.given("chunk")) {
-      plan.choose_chunk = [this](TrainPlan& to, std::int64_t chunk) {
-        settings_.chunk = chunk;
-        take_settings(to);
-      };
-    }
+    refuse_bytes_that_are_no_text();
+    if (plan.checkpoint) compare(stored, table_.values(), *plan.checkpoint, common);
+    plan.open_batch = !table_.given("batch") && !plan.checkpoint;
+    plan.open_chunk = !table_.given("batch") && !table_.given("chunk");
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);
     for (const char* name : {"plans", "graph"}) {
@@ -116,14 +106,13 @@ class Train final : public Command {
     if (context.on_gpu() && !settings_.plans.empty()) {
       set_plans(context, GpuPlans::read(settings_.plans));
     }
-    TrainRun(context, common, settings_, std::move(plan)).execute();
+    TrainRun(context, common, settings_, table_, std::move(plan)).execute();
   }
 
  private:
-  // Copies the current settings into the plan.
-  void take_settings(TrainPlan& plan) const {
-    plan.settings = table_.values();
-    for (const auto& [name, value] : plan.settings.items()) {
+  void refuse_bytes_that_are_no_text() const {
+    const ordered_json values = table_.values();
+    for (const auto& [name, value] : values.items()) {
       try {
         value.dump();
       } catch (const ordered_json::type_error&) {
@@ -133,7 +122,6 @@ class Train final : public Command {
             name, value.get<std::string>());
       }
     }
-    plan.settings_toml = table_.toml();
   }
 
   // Settings that matter only at the start of a run keep their original values.

@@ -4,7 +4,7 @@
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"
 #include "tools/train/fit_trainer.h"
-#include "tools/train/train_settings.h"
+#include "tools/train/settings/train_settings.h"
 #include "training/trainer.h"
 
 #include <cstddef>

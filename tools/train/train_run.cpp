@@ -6,19 +6,15 @@
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "layers/graphs/graph_run.h"
-#include "retrieval/evaluate.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
-#include "tools/cli/parse_json.h"
 #include "tools/cli/progress.h"
 #include "tools/common/image_check.h"
-#include "tools/common/metrics_report.h"
-#include "tools/common/similarity_counts.h"
 #include "tools/train/divergence.h"
 #include "tools/train/going_on.h"
-#include "tools/train/held_out.h"
 #include "tools/train/monitor.h"
 #include "tools/train/run_origin.h"
+#include "tools/train/shared_signal.h"
 #include "tools/train/train_description.h"
 #include "training/equal_processes.h"
 #include "training/memory_fit.h"
@@ -33,10 +29,10 @@
 #include <cmath>
 #include <exception>
 #include <filesystem>
-#include <iterator>
+#include <limits>
 #include <new>
 #include <numeric>
-#include <set>
+#include <optional>
 #include <utility>
 
 namespace rk {
@@ -52,25 +48,23 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-TrainRun::TrainRun(const Context& context, const CommonOptions& common,
-                   const TrainSettings& settings, TrainPlan plan)
+TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSettings& settings,
+                   const SettingTable& table, TrainPlan plan)
     : context_(context),
       common_(common),
       processes_(*common.processes),
       settings_(settings),
+      table_(table),
       plan_(std::move(plan)),
       train_data_(open_dataset(settings.data, Split::kTrain)),
-      test_data_(open_held_out(settings)),
+      evaluation_(context, common, settings, train_data_),
+      saver_(settings.out, std::move(plan_.lock), plan_.last_damaged),
       record_(settings.out, {.epochs = settings.epochs,
                              .monitor = settings.monitor,
                              .csv = settings.log == "csv",
                              .quiet = common.quiet}),
       unreadable_(settings.out),
       bad_(processes_, train_data_) {
-  if (test_data_ && settings.eval_train > 0) {
-    train_sample_ = training_sample(train_data_, std::min(settings.eval_train, test_data_->size()),
-                                    common.seed);
-  }
   fit_batch();
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
                           settings.batches);
@@ -84,26 +78,20 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  std::function<void(std::int64_t)> choose_chunk;
-  if (plan_.choose_chunk) {
-    choose_chunk = [&](std::int64_t chunk) { plan_.choose_chunk(plan_, chunk); };
-  }
-  loading_ = loading_bytes(settings, train_data_, held_out(), processes_.size());
-  trainer_ = fit_trainer({context, settings, held_out(), loading_, choose_chunk}, options);
+  const Dataset* held_out = evaluation_.held_out();
+  loading_ = loading_bytes(settings, train_data_, held_out, processes_.size());
+  trainer_ = fit_trainer({context, settings, held_out, loading_, plan_.open_chunk}, options);
   progress.reset();
-  embedder_ =
-      std::make_unique<Embedder>(context, trainer_->parameters(), model_description(settings),
-                                 evaluation_batch(settings, held_out()), options.precision);
-  plan_evaluation(*embedder_, settings);
+  evaluation_.plan(trainer_->parameters(), options.precision);
   run_.seed = common.seed;
   run_.data = train_data_.identity();
-  run_.held_out = test_data_ ? test_data_->identity() : "nothing";
+  run_.held_out = held_out != nullptr ? held_out->identity() : "nothing";
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
   if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
   if (!processes_.alone()) {
     run_.environment += fmt::format(", {} processes", processes_.size());
   }
-  run_.settings = plan_.settings.dump();
+  run_.settings = table_.values().dump();
   run_.classes = train_data_.class_names();
   if (plan_.checkpoint) {
     start_from_checkpoint();
@@ -114,7 +102,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common,
 
 // Reduces a batch size that the user did not choose if it needs more classes than there are.
 void TrainRun::fit_batch() {
-  if (!plan_.choose_batch || settings_.sampler != "pk") return;
+  if (!plan_.open_batch || settings_.sampler != "pk") return;
   const auto classes = static_cast<std::int64_t>(train_data_.classes().size());
   const auto step = std::max<std::int64_t>(std::lcm(settings_.per_class, processes_.size()), 1);
   const std::int64_t most = classes * settings_.per_class / step * step;
@@ -126,7 +114,7 @@ void TrainRun::fit_batch() {
                     most, settings_.per_class, counted(most / settings_.per_class, "class"),
                     train_data_.name(), settings_.batch, settings_.batch / settings_.per_class));
   }
-  plan_.choose_batch(plan_, most);
+  settings_.batch = most;
 }
 
 void TrainRun::start_from_weights() {
@@ -162,10 +150,9 @@ void TrainRun::start_from_checkpoint() {
         run_.environment, before));
   }
   RunState now = checkpoint.run();
-  compared_ = compare_again(now, checkpoint, settings_, test_data_.has_value(), say);
-  best_epoch_ = processes_.first()
-                    ? epoch_of_best(now, checkpoint, settings_, test_data_.has_value(), say)
-                    : now.epoch;
+  compared_ = compare_again(now, checkpoint, settings_, holds_out(), say);
+  best_epoch_ =
+      processes_.first() ? epoch_of_best(now, checkpoint, settings_, holds_out(), say) : now.epoch;
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
   now.data = std::move(run_.data);
@@ -178,31 +165,27 @@ void TrainRun::start_from_checkpoint() {
   trainer_->go_on_in_schedule(run_.epoch * sampler_->batches_per_epoch() + run_.batch);
   source_sha256_ = checkpoint.model().source_sha256;
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
-  saved_step_ = run_.step;
+  saver_.go_on_from(run_.step);
   record_.resume(run_.history);
   plan_.checkpoint.reset();  // frees memory of the size of network and optimizer state
 }
 
 void TrainRun::describe() const {
-  const TrainParts parts{settings_,         *trainer_,  *sampler_,
-                         train_data_,       held_out(), train_sample_ ? &*train_sample_ : nullptr,
-                         embedder_->plan(), loading_,   processes_.size()};
+  const TrainParts parts{.settings = settings_,
+                         .trainer = *trainer_,
+                         .sampler = *sampler_,
+                         .data = train_data_,
+                         .held_out = evaluation_.held_out(),
+                         .train_sample = evaluation_.train_sample(),
+                         .evaluation_bytes = evaluation_.reserved_bytes(),
+                         .loading = loading_,
+                         .processes = processes_.size()};
   for (const std::string& line : describe_training(parts)) tell_user(line);
 }
 
 void TrainRun::prepare_folder() {
   prepared_ = true;
-  if (!processes_.first()) return;
-  plan_.lock->keep();
-  std::vector<std::string> ours(kRunCheckpoints.begin(), kRunCheckpoints.end());
-  ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
-  remove_stale_temporaries(settings_.out, ours);
-  if (settings_.log != "csv") {
-    // Left by an earlier start; it would no longer be updated.
-    std::error_code ignored;
-    fs::remove(fs::path(settings_.out) / "metrics.csv", ignored);
-  }
-  write_atomic(fs::path(settings_.out) / "settings.toml", plan_.settings_toml);
+  if (processes_.first()) saver_.take_folder(table_.toml(), settings_.log == "csv");
 }
 
 void TrainRun::record_origin() const {
@@ -210,10 +193,10 @@ void TrainRun::record_origin() const {
                                .environment = run_.environment,
                                .processes = processes_.size(),
                                .train = train_data_,
-                               .held_out = held_out(),
+                               .held_out = evaluation_.held_out(),
                                .epoch = run_.epoch,
                                .step = run_.step,
-                               .resumed = saved_step_ >= 0,
+                               .resumed = saver_.saved_step() >= 0,
                                .weights = settings_.weights,
                                .weights_sha256 = source_sha256_});
 }
@@ -226,7 +209,7 @@ void TrainRun::execute() {
     // A run that was killed between its last writes may have written only best.h5.
     prepare_folder();
     if (processes_.first()) {
-      if (!resumed_from_last_) save_as_last(state());
+      if (!resumed_from_last_) saver_.save_last(state(), run_.step);
       record_.write();
     }
     say(fmt::format("{}: {}", settings_.out, why_over()));
@@ -239,7 +222,11 @@ void TrainRun::execute() {
         "again; use a smaller --dim, a smaller --memory or fewer classes",
         settings_.out, static_cast<double>(checkpoint_bytes()) / (1 << 30), kMostSealedBytes >> 30);
   }
-  if (processes_.first()) require_room(settings_.out, folder_bytes(), files_);
+  if (processes_.first()) {
+    const bool between = settings_.save_every > 0;
+    saver_.require_room(checkpoint_bytes(), between ? std::numeric_limits<std::int32_t>::max()
+                                                    : settings_.epochs - run_.epoch);
+  }
   if (run_.step == 0 && processes_.first()) {
     check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);
   }
@@ -251,11 +238,9 @@ void TrainRun::execute() {
   loading.known_bad = known_bad();
   loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
   if (run_.history.empty()) {
-    const auto start = Clock::now();
     ordered_json entry = {{"epoch", 0}, {"step", 0}};
-    entry.update(evaluate_epoch());
-    eval_seconds_ = seconds_since(start);
-    record(std::move(entry), {{"eval_seconds", eval_seconds_}});
+    entry.update(evaluate());
+    record(std::move(entry), {{"eval_seconds", evaluation_.seconds()}});
   }
   rehearse_saving();  // when all threads and buffers exist
   prepare_folder();
@@ -263,13 +248,13 @@ void TrainRun::execute() {
     record_origin();
     record_.write();
   }
-  saved_at_ = Clock::now();
+  saver_.restart_clock();
   try {
     while (run_.epoch < settings_.epochs && !out_of_patience()) train_epoch();
   } catch (const DivergedError& error) {
     // Loss and gradient are equal bit for bit in all processes, so all of them arrive here.
     const std::string dump =
-        processes_.first() && !trainer_->last_batch().indices.empty() && !plan_.lock->replaced()
+        processes_.first() && !trainer_->last_batch().indices.empty() && !saver_.lost_folder()
             ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_,
                               trainer_->steps() + (stepping_ ? 1 : 0))
             : "";
@@ -328,7 +313,7 @@ void TrainRun::train_epoch() {
         progress.update((run_.batch - first) * settings_.batch,
                         progress_note(seconds_since(start), run_.batch - first));
       }
-      if (asked_to_stop()) {
+      if (asked_to_stop(processes_)) {
         finish_steps();
         progress.finish();
         stop();
@@ -397,7 +382,7 @@ double TrainRun::seconds_left(double seconds, std::int64_t steps) const {
   const std::int64_t epochs = settings_.epochs - run_.epoch;
   const auto batches = static_cast<double>(epochs * sampler_->batches_per_epoch() - run_.batch);
   return batches * seconds / static_cast<double>(steps) +
-         static_cast<double>(epochs) * (eval_seconds_ + save_seconds_);
+         static_cast<double>(epochs) * (evaluation_.seconds() + saver_.seconds());
 }
 
 void TrainRun::after_step(const StepResult& result) {
@@ -426,25 +411,23 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   require_equal_parameters(processes_, trainer_->parameters(), run_);
   require_sound();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
-  const auto start = Clock::now();
   ordered_json entry = {
       {"epoch", run_.epoch + 1}, {"step", run_.step}, {"loss", run_.loss_sum / batches}};
-  entry.update(evaluate_epoch());
+  entry.update(evaluate());
   ordered_json timing = ordered_json::object();
   if (steps > 0) {
     timing["seconds"] = seconds;
     timing["images_per_second"] = static_cast<double>(steps * settings_.batch) / seconds;
     if (steps < sampler_->batches_per_epoch()) timing["timed_batches"] = steps;
   }
-  eval_seconds_ = seconds_since(start);
-  timing["eval_seconds"] = eval_seconds_;
+  timing["eval_seconds"] = evaluation_.seconds();
   timing["waited_for_images"] = loader_->waited_seconds() - waited_before_;
   waited_before_ = loader_->waited_seconds();
   const std::optional<double> value = metric_of(entry, settings_.monitor);
   const RunState trained = run_;
   const std::int64_t before = best_epoch_;
   // The newest epoch is the best if nothing is held out, or if no epoch has had a value yet.
-  const bool best = value ? take_value(run_, *value, !compared_) : !test_data_ || !compared_;
+  const bool best = value ? take_value(run_, *value, !compared_) : !holds_out() || !compared_;
   compared_ = compared_ || value.has_value();
   ++run_.epoch;
   run_.batch = 0;
@@ -455,15 +438,15 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   const std::vector<std::byte> bytes = state();
   // best.h5 first: a run killed before last.h5 is written repeats this epoch with the same result.
   try {
-    plan_.lock->require_own_folder();
-    if (best) save_best(settings_.out, bytes, files_);
+    saver_.require_own_folder();
+    if (best) saver_.save_best(bytes);
   } catch (...) {
     run_ = trained;  // saved on leaving; a resume evaluates it again and finds it best
     best_epoch_ = before;
     throw;
   }
-  save_as_last(bytes);
-  plan_.lock->require_own_folder();
+  saver_.save_last(bytes, run_.step);
+  saver_.require_own_folder();
   record_.write();
   if (steps > 0 && run_.epoch < settings_.epochs) {
     const double left = seconds_left(seconds, steps);
@@ -479,7 +462,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
 }
 
 bool TrainRun::out_of_patience() const {
-  const bool over = processes_.first() && test_data_ && settings_.patience > 0 &&
+  const bool over = processes_.first() && holds_out() && settings_.patience > 0 &&
                     run_.since_best >= settings_.patience;
   return processes_.all_reduce_max(over ? 1 : 0) != 0;
 }
@@ -495,83 +478,18 @@ std::string TrainRun::why_over() const {
       run_.epoch, settings_.monitor, counted(run_.since_best, "epoch"), settings_.patience);
 }
 
-ordered_json TrainRun::evaluate_epoch() {
-  ordered_json entry = ordered_json::object();
-  if (!test_data_) return entry;
-  const ordered_json held_out = evaluate_images(*test_data_, "held-out");
-  const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
-  if (skipped != skipped_held_out_) {
-    skipped_held_out_ = skipped;
-    tell_user(fmt::format("held out: the metrics leave out {} that cannot be read, {}",
-                          counted(skipped, "image"), embedder_->bad_images().front().reason));
+ordered_json TrainRun::evaluate() {
+  if (processes_.first() && prepared_) {
+    announce("stopping the evaluation, which is repeated later", 0);
   }
-  if (run_.step == 0) note_rotated(*test_data_);
-  if (number_or(held_out, "num_queries_valid", 1) == 0) {
-    note_first("nothing to find",
-               "held out: no picture has another of its class, so that there is nothing to find: "
-               "its metrics are undefined, and the newest epoch is taken for the best; said once");
-  }
-  if (train_sample_) entry["train"] = evaluate_images(*train_sample_, "training");
-  entry.update(held_out);
-  return entry;
-}
-
-ordered_json TrainRun::evaluate_images(const Dataset& data, const char* what) {
-  std::optional<Metrics> metrics;
-  bool finite = true;
-  if (processes_.first()) {
-    if (prepared_) announce("stopping the evaluation, which is repeated later", 0);
-    Progress progress(fmt::format("evaluating {}", what), data.size(), "images", common_.quiet);
-    EmbedOptions options = embed_options(settings_);
-    options.progress = [&](std::int64_t done) { progress.update(done); };
-    const std::optional<EmbeddingSet> set = embedder_->embed(data, options);
-    finite = !set || std::all_of(set->embeddings.begin(), set->embeddings.end(),
-                                 [](float x) { return std::isfinite(x); });
-    if (set && finite) {
-      EvaluateOptions how;
-      how.interrupted = interrupted;
-      metrics = evaluate(context_, set->view(), nullptr, how);
-    }
-  }
-  if (processes_.all_reduce_max(finite ? 0 : 1) != 0) fail_evaluation(what);
-  if (asked_to_stop()) stop();
-  if (!metrics) return ordered_json::object();
-  ordered_json values = metrics_json(*metrics);
-  values["similarities"] = similarity_counts_json(*metrics);
-  return values;
-}
-
-void TrainRun::fail_evaluation(const char* what) const {
-  if (run_.step == 0) {
-    fail<InputError>(
-        "{}: the network makes NaN or infinity of {} images before it has learnt anything; "
-        "start from other weights",
-        settings_.weights.empty() ? settings_.data : settings_.weights, what);
-  }
-  fail<DivergedError>(
-      "training diverged: after step {} the network makes NaN or infinity of {} images; "
-      "lower --lr or lengthen --warmup",
-      run_.step, what);
+  std::optional<ordered_json> entry = evaluation_.evaluate(run_.step);
+  if (!entry) stop();
+  return std::move(*entry);
 }
 
 std::uint64_t TrainRun::checkpoint_bytes() const {
   constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
   return trainer_->state_bytes() + kBeside;
-}
-
-// Bytes that the folder needs beyond its present files: last.h5, previous.h5, best.h5 and the one
-// being written; fewer if the run ends before it has written that many.
-std::uint64_t TrainRun::folder_bytes() const {
-  std::int64_t there = 0;
-  for (const char* name : {kLastFile, kPreviousFile, kBestFile}) {
-    std::error_code ignored;
-    there += fs::exists(fs::path(settings_.out) / name, ignored) ? 1 : 0;
-  }
-  std::int64_t more = 4 - there;
-  if (settings_.save_every == 0) {
-    more = std::min(more, settings_.epochs - run_.epoch + (there < 2 ? 1 : 0));
-  }
-  return static_cast<std::uint64_t>(more) * checkpoint_bytes();
 }
 
 void TrainRun::rehearse_saving() const {
@@ -589,12 +507,6 @@ void TrainRun::rehearse_saving() const {
         "size; end what else runs here, raise the limit (ulimit -v), or use a smaller --batch or "
         "--image-size");
   }
-}
-
-bool TrainRun::asked_to_stop() {
-  const int signal = processes_.all_reduce_max(pending_signal());
-  if (signal != 0) take_signal(signal);
-  return signal != 0;
 }
 
 void TrainRun::record(ordered_json entry, const ordered_json& timing) {
@@ -632,20 +544,9 @@ std::vector<std::byte> TrainRun::checkpoint() const {
   return writer.finish();
 }
 
-void TrainRun::save_as_last(std::span<const std::byte> bytes) {
-  const auto start = Clock::now();
-  plan_.lock->require_own_folder();
-  save_last(settings_.out, bytes, files_,
-            plan_.last_damaged ? Rotate::kDropDamaged : Rotate::kKeepLast);
-  plan_.last_damaged = false;
-  saved_step_ = run_.step;
-  saved_at_ = Clock::now();
-  save_seconds_ = seconds_since(start);
-}
-
 void TrainRun::save_if_due() {
   if (settings_.save_every == 0) return;
-  const bool due = processes_.first() && seconds_since(saved_at_) >= 60 * settings_.save_every;
+  const bool due = processes_.first() && saver_.minutes_since() >= settings_.save_every;
   if (processes_.all_reduce_max(due ? 1 : 0) == 0) return;
   finish_steps();
   trainer_->download();
@@ -653,20 +554,20 @@ void TrainRun::save_if_due() {
   share_bad_images();
   if (!processes_.first()) return;
   try {
-    save_as_last(checkpoint());
+    saver_.save_last(checkpoint(), run_.step);
   } catch (const InputError& error) {
     // The next save may succeed, as may the one at the end of the epoch.
-    saved_at_ = Clock::now();
+    saver_.restart_clock();
     tell_user(fmt::format("not saved after step {}: {}", run_.step, error.what()));
   }
 }
 
 void TrainRun::save_before_leaving() {
   if (!processes_.first() || run_.step == 0) return;
+  const std::int64_t saved = saver_.saved_step();
   const std::string before =
-      saved_step_ > 0
-          ? fmt::format("the last save is that of step {}, from which --resume auto goes on",
-                        saved_step_)
+      saved > 0
+          ? fmt::format("the last save is that of step {}, from which --resume auto goes on", saved)
           : "nothing was saved before";
   if (stepping_) {
     // Statistics, memory and some parameters may already be from the failed step; only the last
@@ -674,13 +575,13 @@ void TrainRun::save_before_leaving() {
     tell_user(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
     return;
   }
-  if (run_.step == saved_step_) return;
+  if (run_.step == saved) return;
   try {
-    save_as_last(state());
+    saver_.save_last(state(), run_.step);
     tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",
                           run_.step, resume_command()));
   } catch (const std::exception& error) {
-    saved_step_ = run_.step;  // do not try again
+    saver_.go_on_from(run_.step);  // do not try again
     tell_user(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
   }
 }
@@ -697,26 +598,27 @@ void TrainRun::leave_if_failed() {
 
 void TrainRun::announce(const std::string& what, double seconds) const {
   if (common_.quiet) return;
-  const std::int64_t lost = run_.step - std::max<std::int64_t>(saved_step_, 0) +
-                            (stepping_ ? 1 : 0) + trainer_->under_way();
+  const std::int64_t saved = saver_.saved_step();
+  const std::int64_t lost =
+      run_.step - std::max<std::int64_t>(saved, 0) + (stepping_ ? 1 : 0) + trainer_->under_way();
   const std::string batches = counted(lost, "batch");
-  const std::string how_long =
-      seconds + save_seconds_ > 0.5 ? fmt::format(" (about {:.0f} s)", seconds + save_seconds_)
-      : stepping_ && seconds == 0   ? " (the first step: how long is not known)"
-                                    : "";
+  const std::string how_long = seconds + saver_.seconds() > 0.5
+                                   ? fmt::format(" (about {:.0f} s)", seconds + saver_.seconds())
+                               : stepping_ && seconds == 0
+                                   ? " (the first step: how long is not known)"
+                                   : "";
   set_stop_words(
       {fmt::format(
            "{}, then saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}", what,
            settings_.out, how_long, batches),
        fmt::format("stopped at once, which loses {} since the last save; {}", batches,
-                   saved_step_ < 0
-                       ? std::string("nothing was saved before")
-                       : fmt::format("go on from step {} with --resume auto", saved_step_))});
+                   saved < 0 ? std::string("nothing was saved before")
+                             : fmt::format("go on from step {} with --resume auto", saved))});
 }
 
 void TrainRun::stop() {
   if (prepared_) bad_.gather(loader_->bad_images());
-  if (processes_.first() && prepared_) save_as_last(state());
+  if (processes_.first() && prepared_) saver_.save_last(state(), run_.step);
   processes_.end_together();
   if (!processes_.first()) throw Interrupted("");
   if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet
@@ -731,7 +633,7 @@ std::string TrainRun::resume_command() const {
 
 void TrainRun::print_summary() const {
   if (run_.epoch < settings_.epochs) say(why_over());
-  if (test_data_) {
+  if (holds_out()) {
     for (const std::string& line : record_.comparison(run_.best, best_epoch_)) say(line);
   }
   std::error_code ignored;
@@ -750,7 +652,7 @@ ordered_json TrainRun::result() const {
           {"before", record_.first()},
           {"after", record_.last()},
           {"best", {{settings_.monitor, compared_ ? ordered_json(run_.best) : ordered_json()}}},
-          {"settings", plan_.settings},
+          {"settings", table_.values()},
           {"device", common_.device},
           {"threads", context_.threads()},
           {"version", RK_VERSION}};

@@ -15,20 +15,19 @@
 #include "tools/cli/cli.h"
 #include "tools/common/image_check.h"
 #include "tools/common/shared_bad.h"
+#include "tools/train/epoch_evaluation.h"
 #include "tools/train/fit_trainer.h"
+#include "tools/train/run_saver.h"
+#include "tools/train/settings/setting_table.h"
+#include "tools/train/settings/train_settings.h"
 #include "tools/train/still_loss.h"
 #include "tools/train/train_record.h"
-#include "tools/train/train_settings.h"
-#include "training/embed.h"
 #include "weights/run_folder.h"
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <exception>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,29 +36,26 @@ namespace rk {
 
 // The inputs of a run besides its settings.
 struct TrainPlan {
-  nlohmann::ordered_json settings;         // resolved, for checkpoints
-  std::string settings_toml;               // the same, for people and as a recipe
   std::unique_ptr<Checkpoint> checkpoint;  // to resume from; null: a new run
   std::unique_ptr<Checkpoint> weights;     // initial weights of a new run
   std::unique_ptr<FolderLock> lock;        // only in the first process
   bool last_damaged = false;               // do not rotate last.h5 over the valid previous.h5
-  // Sets --batch to what the classes can fill, in the settings and here; null: --batch is fixed.
-  std::function<void(TrainPlan&, std::int64_t batch)> choose_batch;
-  // Sets --chunk to what fits in memory, in the settings and here; null: the user chose batch or
-  // chunk, which stay.
-  std::function<void(TrainPlan&, std::int64_t chunk)> choose_chunk;
+  // Whether the run may set --batch to what the classes can fill, --chunk to what fits in memory.
+  bool open_batch = false, open_chunk = false;
 };
 
 class TrainRun {
  public:
-  TrainRun(const Context& context, const CommonOptions& common, const TrainSettings& settings,
-           TrainPlan plan);
+  // settings: resolved; those that the plan leaves open may change. table: of these settings, as
+  // which checkpoints and settings.toml keep them.
+  TrainRun(const Context& context, const CommonOptions& common, TrainSettings& settings,
+           const SettingTable& table, TrainPlan plan);
 
   // Throws Interrupted after saving, DivergedError leaving the checkpoints as they are.
   void execute();
 
  private:
-  const Dataset* held_out() const { return test_data_ ? &*test_data_ : nullptr; }
+  bool holds_out() const { return evaluation_.held_out() != nullptr; }
   void fit_batch();
   void start_from_weights();
   void start_from_checkpoint();
@@ -81,29 +77,20 @@ class TrainRun {
   // `seconds` is the time of the epoch's last `steps` steps, fewer than all if the run was resumed
   // within the epoch.
   void finish_epoch(double seconds, std::int64_t steps);
-  // The metrics of the held-out classes, and under "train" those of the training sample; an empty
-  // object if nothing is held out.
-  nlohmann::ordered_json evaluate_epoch();
-  // An empty object in all processes but the first. what: "held-out", "training".
-  nlohmann::ordered_json evaluate_images(const Dataset& data, const char* what);
-  [[noreturn]] void fail_evaluation(const char* what) const;
+  nlohmann::ordered_json evaluate();  // an epoch's entry; stops if a signal asks
   // Whether --patience epochs passed without a better one, as decided by the first process.
   bool out_of_patience() const;
   std::string why_over() const;            // all epochs are done, or patience ran out
   std::uint64_t checkpoint_bytes() const;  // of one checkpoint
-  std::uint64_t folder_bytes() const;
   // Exchanges unreadable pictures between the processes; more than --max-bad end the run.
   void share_bad_images();
   // The pictures recorded as unreadable that still are.
   std::vector<BadImage> known_bad() const;
   void rehearse_saving() const;  // DeviceError if memory is too small
-  // Whether a signal asked any process to stop.
-  bool asked_to_stop();
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
   std::vector<std::byte> checkpoint() const;
   std::vector<std::byte> state() const;  // the same; DivergedError if not sound
-  void save_as_last(std::span<const std::byte> bytes);
   void save_if_due();
   void save_before_leaving();
   // If this or another process has met an error: saves, and all processes leave together.
@@ -118,38 +105,33 @@ class TrainRun {
   const Context& context_;
   const CommonOptions& common_;
   ProcessGroup& processes_;
-  const TrainSettings& settings_;
+  TrainSettings& settings_;
+  const SettingTable& table_;
   TrainPlan plan_;
   Dataset train_data_;
-  std::optional<Dataset> test_data_;
-  std::optional<Dataset> train_sample_;  // evaluated in addition to test_data_
-  std::unique_ptr<Sampler> sampler_;     // of whole batches
-  std::unique_ptr<Sampler> share_;       // of this process's part of each batch
+  EpochEvaluation evaluation_;
+  RunSaver saver_;
+  std::unique_ptr<Sampler> sampler_;  // of whole batches
+  std::unique_ptr<Sampler> share_;    // of this process's part of each batch
   LoadingBytes loading_;
   std::unique_ptr<Trainer> trainer_;
-  std::unique_ptr<Embedder> embedder_;
   std::unique_ptr<Loader> loader_;
   const Batch* next_batch_ = nullptr;  // already fetched, for the next step
   bool stepping_ = false;              // a step has begun and has no result yet
   std::int64_t best_epoch_ = 0;        // of best.h5; 0: none
   bool compared_ = false;              // some epoch has a value of --monitor
   std::exception_ptr failure_;         // of the loader; thrown between two steps
-  FileCalls files_;
 
   RunState run_;
   std::string source_sha256_;  // of the run's initial weights
   TrainRecord record_;         // run_.history with times
   UnreadableImages unreadable_;
-  SharedBadImages bad_;                // known to all, besides loader_'s own
-  double waited_before_ = 0;           // for images, in earlier epochs
-  std::int64_t skipped_held_out_ = 0;  // images that cannot be read
+  SharedBadImages bad_;       // known to all, besides loader_'s own
+  double waited_before_ = 0;  // for images, in earlier epochs
   StillLoss still_loss_;
-  double eval_seconds_ = 0;       // of the last evaluation
-  std::int64_t saved_step_ = -1;  // of the newest checkpoint in the folder; -1: none yet
-  double step_seconds_ = 0, save_seconds_ = 0;      // of the last one; 0: none yet
-  std::chrono::steady_clock::time_point saved_at_;  // or tried to; initially, the first step
-  bool resumed_from_last_ = false;                  // not from another checkpoint of the folder
-  bool prepared_ = false;                           // the folder exists and is ours
+  double step_seconds_ = 0;         // of the last one; 0: none yet
+  bool resumed_from_last_ = false;  // not from another checkpoint of the folder
+  bool prepared_ = false;           // the folder exists and is ours
 };
 
 }  // namespace rk

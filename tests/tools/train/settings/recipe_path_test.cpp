@@ -1,4 +1,4 @@
-#include "tools/train/recipe_path.h"
+#include "tools/train/settings/recipe_path.h"
 
 #include "engine/base/error.h"
 #include "tests/support/messages.h"

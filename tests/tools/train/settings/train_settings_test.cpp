@@ -1,5 +1,5 @@
 // Every flag of `train` must change the settings that it should, and no others.
-#include "tools/train/train_settings.h"
+#include "tools/train/settings/train_settings.h"
 
 #include "data/spec.h"
 #include "engine/base/error.h"

@@ -1,4 +1,4 @@
-#include "tools/train/train_settings.h"
+#include "tools/train/settings/train_settings.h"
 
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"

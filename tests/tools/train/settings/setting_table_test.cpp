@@ -1,4 +1,4 @@
-#include "tools/train/setting_table.h"
+#include "tools/train/settings/setting_table.h"
 
 #include "engine/base/error.h"
 #include "tests/support/messages.h"

@@ -4,7 +4,7 @@
 #include "data/images/augment.h"
 #include "data/loader/loader.h"
 #include "tools/cli/cli.h"
-#include "tools/train/setting_table.h"
+#include "tools/train/settings/setting_table.h"
 #include "training/embed.h"
 #include "training/trainer.h"
 

@@ -59,8 +59,8 @@ class SettingTable {
   std::vector<Setting> settings_;
 };
 
-// Reads a TOML file of plain "name = value" lines (found by tools/train/recipe_path.h), of at most
-// 1 MiB and 100 dots per line. Throws InputError naming file and line.
+// Reads a TOML file of plain "name = value" lines (found by recipe_path.h), of at most 1 MiB and
+// 100 dots per line. Throws InputError naming file and line.
 nlohmann::ordered_json read_recipe(const std::string& path);
 
 }  // namespace rk

@@ -1,0 +1,55 @@
+#include "tools/train/run_saver.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+namespace rk {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+void RunSaver::require_room(std::uint64_t checkpoint_bytes, std::int64_t saves) {
+  std::int64_t there = 0;
+  for (const char* name : kRunCheckpoints) {
+    std::error_code ignored;
+    there += fs::exists(fs::path(folder_) / name, ignored) ? 1 : 0;
+  }
+  const std::int64_t more = std::min(4 - there, saves + (there < 2 ? 1 : 0));
+  rk::require_room(folder_, static_cast<std::uint64_t>(more) * checkpoint_bytes, files_);
+}
+
+void RunSaver::take_folder(const std::string& settings_toml, bool csv) {
+  lock_->keep();
+  std::vector<std::string> ours(kRunCheckpoints.begin(), kRunCheckpoints.end());
+  ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
+  remove_stale_temporaries(folder_, ours);
+  if (!csv) {
+    // Left by an earlier start; it would no longer be updated.
+    std::error_code ignored;
+    fs::remove(fs::path(folder_) / "metrics.csv", ignored);
+  }
+  write_atomic(fs::path(folder_) / "settings.toml", settings_toml);
+}
+
+void RunSaver::save_last(std::span<const std::byte> state, std::int64_t step) {
+  const auto start = Clock::now();
+  require_own_folder();
+  rk::save_last(folder_, state, files_, last_damaged_ ? Rotate::kDropDamaged : Rotate::kKeepLast);
+  last_damaged_ = false;
+  saved_step_ = step;
+  saved_at_ = Clock::now();
+  seconds_ = std::chrono::duration<double>(saved_at_ - start).count();
+}
+
+void RunSaver::save_best(std::span<const std::byte> state) {
+  require_own_folder();
+  rk::save_best(folder_, state, files_);
+}
+
+double RunSaver::minutes_since() const {
+  return std::chrono::duration<double, std::ratio<60>>(Clock::now() - saved_at_).count();
+}
+
+}  // namespace rk

@@ -1,0 +1,57 @@
+// The checkpoints of a run's folder: whether there is room for them, which step the newest holds,
+// when the next is due. Files are written by the first process, which holds the folder's lock.
+#pragma once
+
+#include "weights/atomic_file.h"
+#include "weights/run_folder.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace rk {
+
+class RunSaver {
+ public:
+  // lock: of the folder; null in all processes but the first. last_damaged: last.h5 cannot be read,
+  // and is not to take the place of a previous.h5 that can.
+  RunSaver(std::string folder, std::unique_ptr<FolderLock> lock, bool last_damaged)
+      : folder_(std::move(folder)), lock_(std::move(lock)), last_damaged_(last_damaged) {}
+
+  // The folder holds the state after `step` steps, from which the run goes on.
+  void go_on_from(std::int64_t step) { saved_step_ = step; }
+
+  // Throws InputError unless the disk has room for what the folder needs beyond its present files:
+  // last.h5, previous.h5, best.h5 and the one being written; fewer if the run saves only `saves`
+  // times.
+  void require_room(std::uint64_t checkpoint_bytes, std::int64_t saves);
+  // Makes the folder the run's: it stays when the run ends, and what earlier starts left behind
+  // goes. csv: whether the run writes metrics.csv.
+  void take_folder(const std::string& settings_toml, bool csv);
+
+  // Throw InputError, also if the folder was moved away and another run's is in its place.
+  void save_last(std::span<const std::byte> state, std::int64_t step);
+  void save_best(std::span<const std::byte> state);
+  void require_own_folder() const { lock_->require_own_folder(); }
+  bool lost_folder() const { return lock_->replaced(); }
+
+  std::int64_t saved_step() const { return saved_step_; }  // -1: nothing is saved yet
+  double seconds() const { return seconds_; }              // of the last save; 0: none yet
+  // Since the last save, or the last restart() of the clock.
+  double minutes_since() const;
+  void restart_clock() { saved_at_ = std::chrono::steady_clock::now(); }
+
+ private:
+  std::string folder_;
+  std::unique_ptr<FolderLock> lock_;
+  bool last_damaged_;
+  FileCalls files_;
+  std::int64_t saved_step_ = -1;
+  double seconds_ = 0;
+  std::chrono::steady_clock::time_point saved_at_;
+};
+
+}  // namespace rk
