@@ -9,6 +9,7 @@
 #include "tests/host_gpu/device/memory.h"
 #include "tests/host_gpu/device/stream.h"
 #include "tests/host_gpu/gpu_graph_log.h"
+#include "tests/host_gpu/rounding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +23,7 @@
 namespace rk {
 namespace {
 
+using host_gpu::Sum;
 using Values = std::vector<double>;
 using Tensor = Graph::Tensor;
 
@@ -178,6 +180,13 @@ class Run {
     const auto [x, w, y] = Graph::convolution(operation);
     const std::int64_t inputs = shape(w)[3], outputs = shape(w)[0];
     const std::int64_t taps = shape(w)[1] * shape(w)[2];
+    std::vector<Values> exact;  // other operations read the same tensors in float32
+    if (graph_.precision() == Precision::kTf32) {
+      for (const Graph::Value input : operation.inputs) {
+        exact.push_back(at(input));
+        std::ranges::transform(at(input), at(input).begin(), host_gpu::as_tf32);
+      }
+    }
     double *image = at(x).data(), *weight = at(w).data(), *result = at(y).data();
     for_each_tap(operation, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
       double* pixel = image + in * inputs;
@@ -187,6 +196,7 @@ class Run {
         switch (operation.op) {
           case Graph::Op::kConv: {
             double sum = 0;
+#pragma omp simd reduction(+ : sum)
             for (std::int64_t c = 0; c < inputs; ++c) sum += pixel[c] * row[c];
             value += sum;
             break;
@@ -201,15 +211,23 @@ class Run {
         }
       }
     });
+    for (std::size_t i = 0; i < exact.size(); ++i) at(operation.inputs[i]) = std::move(exact[i]);
+    Values& sums = at(operation.outputs[0]);
+    const auto products = static_cast<double>(shape(y).elements() * taps * inputs);
+    host_gpu::reorder(sums, products / static_cast<double>(sums.size()));
   }
 
   void channel_sums(const Graph::Operation& operation) {
     const Values& x = at(operation.inputs[0]);
     Values &sum = at(operation.outputs[0]), &squares = at(operation.outputs[1]);
+    const std::size_t channels = sum.size();
+    std::vector<Sum> of_values(channels), of_squares(channels);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      sum[i % sum.size()] += x[i];
-      squares[i % sum.size()] += x[i] * x[i];
+      of_values[i % channels].add(x[i]);
+      of_squares[i % channels].add(x[i] * x[i]);
     }
+    std::ranges::transform(of_values, sum.begin(), &Sum::total);
+    std::ranges::transform(of_squares, squares.begin(), &Sum::total);
   }
 
   void batchnorm(const Graph::Operation& operation) {
@@ -220,13 +238,14 @@ class Run {
     const auto count = static_cast<double>(rows);
     const double momentum = operation.momentum;
     for (std::size_t c = 0; c < channels; ++c) {
-      double mean = 0, squares = 0;
-      for (std::size_t i = c; i < x.size(); i += channels) mean += x[i] / count;
+      Sum sum, squares;
+      for (std::size_t i = c; i < x.size(); i += channels) sum.add(x[i]);
+      const double mean = sum.total() / count;
       for (std::size_t i = c; i < x.size(); i += channels) {
-        squares += (x[i] - mean) * (x[i] - mean);
+        squares.add((x[i] - mean) * (x[i] - mean));
       }
-      const double inv_std = 1 / std::sqrt(squares / count + operation.epsilon);
-      const double variance = squares / std::max(count - 1, 1.0);
+      const double inv_std = 1 / std::sqrt(squares.total() / count + operation.epsilon);
+      const double variance = squares.total() / std::max(count - 1, 1.0);
       for (std::size_t i = c; i < x.size(); i += channels) {
         at(out[0])[i] = (x[i] - mean) * inv_std * gamma[c] + beta[c];
       }
@@ -246,11 +265,12 @@ class Run {
     const auto count = static_cast<double>(rows);
     for (std::size_t c = 0; c < channels; ++c) {
       const auto normalised = [&](std::size_t i) { return (x[i] - mean[c]) * inv_std[c]; };
-      double sum = 0, product = 0;
+      Sum of_dy, of_products;
       for (std::size_t i = c; i < x.size(); i += channels) {
-        sum += dy[i];
-        product += dy[i] * normalised(i);
+        of_dy.add(dy[i]);
+        of_products.add(dy[i] * normalised(i));
       }
+      const double sum = of_dy.total(), product = of_products.total();
       const double scale = inv_std[c] * gamma[c];
       for (std::size_t i = c; i < x.size(); i += channels) {
         at(out[0])[i] = scale * (dy[i] - sum / count - normalised(i) * product / count);
@@ -266,14 +286,17 @@ class Run {
     const Values &mean = at(in[4]), &inv_std = at(in[5]);
     Values &g = at(out[0]), &dgamma = at(out[1]), &dbeta = at(out[2]);
     const std::size_t channels = gamma.size();
+    std::vector<Sum> of_products(channels), of_g(channels);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t c = i % channels;
       const double normalised = (x[i] - mean[c]) * inv_std[c];
       const double residual = in.size() > 6 ? at(in[6])[i] : 0;
       g[i] = normalised * gamma[c] + beta[c] + residual > 0 ? dy[i] : 0;
-      dgamma[c] += g[i] * normalised;
-      dbeta[c] += g[i];
+      of_products[c].add(g[i] * normalised);
+      of_g[c].add(g[i]);
     }
+    std::ranges::transform(of_products, dgamma.begin(), &Sum::total);
+    std::ranges::transform(of_g, dbeta.begin(), &Sum::total);
     const std::size_t rows = x.size() / channels;
     const auto count = static_cast<double>(rows);
     for (std::size_t c = 0; c < channels; ++c) {

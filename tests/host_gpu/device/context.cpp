@@ -7,6 +7,7 @@
 #include "kernels/half_element.h"
 #include "tests/host_gpu/device/memory.h"
 #include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/rounding.h"
 
 #include <cstring>
 #include <vector>
@@ -28,6 +29,65 @@ namespace {
 std::string kernel_of(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto form = [](Op op) { return op == Op::kTranspose ? "^T" : ""; };
   return fmt::format("A{} B{} of {}, {}, {}", form(op_a), form(op_b), m, n, k);
+}
+
+// The bytes that a matrix of that shape spans in memory.
+std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t stride, DType type) {
+  return static_cast<std::size_t>((rows - 1) * stride + columns) * size_of(type);
+}
+
+// op(matrix) as a dense array, rows by columns.
+std::vector<double> values(const void* matrix, DType type, Op op, std::int64_t rows,
+                           std::int64_t columns, std::int64_t stride) {
+  std::vector<double> all(static_cast<std::size_t>(rows * columns));
+  with_type(type, [&]<class T>() {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const T x =
+            static_cast<const T*>(matrix)[op == Op::kNone ? r * stride + c : c * stride + r];
+        all[static_cast<std::size_t>(r * columns + c)] = static_cast<double>(Element<T>::widen(x));
+      }
+    }
+  });
+  return all;
+}
+
+Op other(Op op) { return op == Op::kNone ? Op::kTranspose : Op::kNone; }
+
+// op(A) op(B) with the bias, dense. Float32 is multiplied without TF32, as in cublas_lt.cpp.
+std::vector<double> products(const GemmShape& s, const GemmPlaces& places) {
+  const std::vector<double> a = values(places.a, s.in, s.op_a, s.m, s.k, s.lda);
+  const std::vector<double> b = values(places.b, s.in, other(s.op_b), s.n, s.k, s.ldb);
+  std::vector<double> bias(static_cast<std::size_t>(s.n), 0.0);
+  if (places.bias != nullptr) bias = values(places.bias, s.out, Op::kNone, 1, s.n, s.n);
+  std::vector<double> sums(static_cast<std::size_t>(s.m * s.n));
+  for (std::int64_t i = 0; i < s.m; ++i) {
+    for (std::int64_t j = 0; j < s.n; ++j) {
+      const double* row = a.data() + i * s.k;
+      const double* column = b.data() + j * s.k;
+      double sum = bias[static_cast<std::size_t>(j)];
+#pragma omp simd reduction(+ : sum)
+      for (std::int64_t p = 0; p < s.k; ++p) sum += row[p] * column[p];
+      sums[static_cast<std::size_t>(i * s.n + j)] = sum;
+    }
+  }
+  host_gpu::reorder(sums, static_cast<double>(s.k));
+  return sums;
+}
+
+// Rounds once.
+void compute(const GemmShape& s, const GemmPlaces& places) {
+  const std::vector<double> sums = products(s, places);
+  with_type(s.out, [&]<class T>() {
+    for (std::int64_t i = 0; i < s.m; ++i) {
+      for (std::int64_t j = 0; j < s.n; ++j) {
+        double sum = sums[static_cast<std::size_t>(i * s.n + j)];
+        T& place = static_cast<T*>(places.c)[i * s.ldc + j];
+        if (s.accumulate) sum += static_cast<double>(Element<T>::widen(place));
+        place = Element<T>::narrow(static_cast<float>(sum));
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -84,27 +144,17 @@ void CudaContext::clear(void* device, std::size_t bytes) const {
 void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
                        float alpha, const float* a, std::int64_t lda, const float* b,
                        std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
-  const bool a_transposed = op_a == Op::kTranspose, b_transposed = op_b == Op::kTranspose;
+  const GemmShape shape{
+      .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc};
   put(stream(), kernel_of(op_a, op_b, m, n, k), [=] {
+    const std::vector<double> sums = products(shape, {.a = a, .b = b});
     for (std::int64_t i = 0; i < m; ++i) {
-      float* row = c + i * ldc;
-      // As in BLAS: with a beta of 0, C is not read.
-      for (std::int64_t j = 0; j < n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
-      if (b_transposed) {
-        for (std::int64_t j = 0; j < n; ++j) {
-          float total = 0;
-#pragma omp simd reduction(+ : total)
-          for (std::int64_t p = 0; p < k; ++p) {
-            total += a[a_transposed ? p * lda + i : i * lda + p] * b[j * ldb + p];
-          }
-          row[j] += alpha * total;
-        }
-        continue;
-      }
-      for (std::int64_t p = 0; p < k; ++p) {
-        const float factor = alpha * a[a_transposed ? p * lda + i : i * lda + p];
-        const float* from = b + p * ldb;
-        for (std::int64_t j = 0; j < n; ++j) row[j] += factor * from[j];
+      for (std::int64_t j = 0; j < n; ++j) {
+        float& place = c[i * ldc + j];
+        // As in BLAS: with a beta of 0, C is not read.
+        const double held = beta == 0 ? 0 : static_cast<double>(beta) * static_cast<double>(place);
+        const double sum = sums[static_cast<std::size_t>(i * n + j)];
+        place = static_cast<float>(static_cast<double>(alpha) * sum + held);
       }
     }
   });
@@ -114,55 +164,6 @@ struct CudaContext::Product {
   GemmShape shape;
   GemmPlaces places;
 };
-
-namespace {
-
-// The bytes that a matrix of that shape spans in memory.
-std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t stride, DType type) {
-  return static_cast<std::size_t>((rows - 1) * stride + columns) * size_of(type);
-}
-
-// op(matrix) as a dense array, rows by columns.
-std::vector<double> values(const void* matrix, DType type, Op op, std::int64_t rows,
-                           std::int64_t columns, std::int64_t stride) {
-  std::vector<double> all(static_cast<std::size_t>(rows * columns));
-  with_type(type, [&]<class T>() {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const T x =
-            static_cast<const T*>(matrix)[op == Op::kNone ? r * stride + c : c * stride + r];
-        all[static_cast<std::size_t>(r * columns + c)] = static_cast<double>(Element<T>::widen(x));
-      }
-    }
-  });
-  return all;
-}
-
-Op other(Op op) { return op == Op::kNone ? Op::kTranspose : Op::kNone; }
-
-// Sums in double and rounds once.
-void compute(const GemmShape& s, const GemmPlaces& places) {
-  const std::vector<double> a = values(places.a, s.in, s.op_a, s.m, s.k, s.lda);
-  const std::vector<double> b = values(places.b, s.in, other(s.op_b), s.n, s.k, s.ldb);
-  std::vector<double> bias(static_cast<std::size_t>(s.n), 0.0);
-  if (places.bias != nullptr) bias = values(places.bias, s.out, Op::kNone, 1, s.n, s.n);
-  with_type(s.out, [&]<class T>() {
-    for (std::int64_t i = 0; i < s.m; ++i) {
-      for (std::int64_t j = 0; j < s.n; ++j) {
-        const double* row = a.data() + i * s.k;
-        const double* column = b.data() + j * s.k;
-        double sum = bias[static_cast<std::size_t>(j)];
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t p = 0; p < s.k; ++p) sum += row[p] * column[p];
-        T& place = static_cast<T*>(places.c)[i * s.ldc + j];
-        if (s.accumulate) sum += static_cast<double>(Element<T>::widen(place));
-        place = Element<T>::narrow(static_cast<float>(sum));
-      }
-    }
-  });
-}
-
-}  // namespace
 
 std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const GemmShape& shape,
                                                                  const GemmPlaces& places) const {
