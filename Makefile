@@ -56,7 +56,7 @@ test-golden: configure
 	@$(BUILD)/bin/golden $(GOLDENS)
 
 test-gpu: configure
-	@tools/scripts/test_gpu.sh $(BUILD) $(JOBS)
+	@tools/scripts/test_gpu.sh $(BUILD) $(JOBS) $(SEEDS)
 
 test-sanitizers:
 	@tools/scripts/test_sanitizers.sh address $(JOBS)
@@ -104,6 +104,7 @@ help:
 	@echo 'make test                     set up, build everything, run every test that needs no GPU'
 	@echo 'make test-golden GOLDENS=DIR  compare with the reference values in DIR (laid out like tests/golden)'
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
+	@echo 'make test-gpu SEEDS=n         the same on a GPU that the host emulates, with n orders of summation'
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
 	@echo 'make test-kills KILLS=n         kill training n times (100) in each configuration: equal bits in the end'
 	@echo 'make test-faults              let every system call of a run fail, one after the other'

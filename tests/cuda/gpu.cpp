@@ -14,5 +14,6 @@ void require_gpu() {
 }
 
 bool is_made_of_the_host() { return false; }
+bool rounds_as_a_card() { return true; }
 
 }  // namespace rk

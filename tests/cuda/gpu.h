@@ -10,6 +10,10 @@ namespace rk {
 void require_gpu();
 bool is_made_of_the_host();
 
+// What sizes and bounds of tests depend on: whether the GPU rounds operands of TF32 and adds up in
+// an order of its own. The emulated one does so with RK_ROUNDING_SEED (tests/host_gpu/rounding.h).
+bool rounds_as_a_card();
+
 // Tests on a GPU: skipped, with the reason, if none works; `make test-gpu` sets RK_REQUIRE_GPU,
 // which makes that a failure.
 class OnGpu : public ::testing::Test {

@@ -3,6 +3,7 @@
 #include "engine/device/cuda/context.h"
 #include "engine/device/pinned_buffer.h"
 #include "engine/tape/layout.h"
+#include "tests/support/within.h"
 
 #include <gtest/gtest.h>
 
@@ -109,7 +110,7 @@ void compare(const LayerCase& layer, const Computed& got, const Computed& expect
     }
     // Sums of up to a thousand float32 products in another order; where the true value is 0 (batch
     // norm over one pixel), their rounding alone.
-    EXPECT_LE(worst, 2e-5 * largest + 2e-6) << layer.name << ", tensor " << t;
+    expect_within(layer.name, worst, 2e-5 * largest + 2e-6, fmt::format("tensor {}", t));
   }
 }
 

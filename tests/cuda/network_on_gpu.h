@@ -30,6 +30,9 @@ struct NetworkCase {
   std::int64_t side = 40;  // odd sizes further down: 10, 5, 3, 2
 };
 
+// Otherwise a network is made of branches.
+bool is_residual(const std::string& arch);
+
 NetworkSpec network_spec(const NetworkCase& network);
 
 // Makes programs recorded on the context from now on normalise by the case's algorithm.

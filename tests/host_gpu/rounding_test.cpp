@@ -1,4 +1,5 @@
-// The emulated GPU when it rounds as a card does.
+// The emulated GPU when it rounds as a card does; a network is then within the bounds that tests on
+// a card have.
 #include "tests/host_gpu/rounding.h"
 
 #include "engine/base/random.h"
@@ -147,6 +148,15 @@ TEST(Rounding, IsThatOfThePrecision) {
     EXPECT_LE(multiplied, 1e-6);
   }
   EXPECT_NE(convolution(Precision::kFp32, 2), convolution(Precision::kFp32, 4));
+}
+
+TEST(Rounding, ASmallNetworkIsWithinTheBoundsOfACard) {
+  const AsACard card(random_seed());
+  const Context gpu(2, Device{.cuda = true});
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32}) {
+    testing::compare_network_with_cpu({.arch = "resnet20", .precision = precision, .batch = 4},
+                                      gpu);
+  }
 }
 
 }  // namespace
