@@ -1,4 +1,5 @@
-// Both networks in every precision and both modes, on a real GPU or the emulated one.
+// Every network of the registry, on a real GPU or the emulated one.
+#include "layers/networks/network.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/network_on_gpu.h"
 
@@ -7,21 +8,28 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace rk {
 namespace {
 
-using testing::NetworkCase;
+using testing::is_residual, testing::NetworkCase;
 
 void compare(NetworkCase network) {
-  // A real GPU and its host have the time for larger images, on which 50 layers compute more than
-  // rounding.
-  if (!is_made_of_the_host()) {
+  // Larger images, on which 50 layers compute more than rounding.
+  if (rounds_as_a_card()) {
     network.batch = 16;
     network.side = std::max<std::int64_t>(network.side, 72);  // 18, 9, 5, 3
   }
   SCOPED_TRACE(fmt::format("{} {}", network.arch, name_of(network.precision)));
   testing::compare_network_with_cpu(network, Context(8, Device{.cuda = true}));
+}
+
+// The networks of the registry whose layers are of one kind: each is in one of the suites below.
+std::vector<std::string> networks(bool residual) {
+  std::vector<std::string> names = network_names();
+  std::erase_if(names, [&](const std::string& arch) { return is_residual(arch) != residual; });
+  return names;
 }
 
 class GpuNetwork
@@ -32,7 +40,7 @@ class GpuNetwork
 
 TEST_P(GpuNetwork, ComputesWhatTheCpuDoes) {
   const auto& [arch, mode, precision] = GetParam();
-  if (is_made_of_the_host() && arch == "resnet50" && mode == BatchNormMode::kBatch &&
+  if (!rounds_as_a_card() && arch == "resnet50" && mode == BatchNormMode::kBatch &&
       size_of(image_type(precision)) == 2) {
     GTEST_SKIP() << "16 bits through 50 layers on 12 pixels leave nothing to compare";
   }
@@ -41,7 +49,7 @@ TEST_P(GpuNetwork, ComputesWhatTheCpuDoes) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, GpuNetwork,
-    ::testing::Combine(::testing::Values("resnet18", "resnet50"),
+    ::testing::Combine(::testing::ValuesIn(networks(true)),
                        ::testing::Values(BatchNormMode::kBatch, BatchNormMode::kRunning),
                        ::testing::ValuesIn(kPrecisions)),
     [](const auto& parameter) {
@@ -50,26 +58,18 @@ INSTANTIATE_TEST_SUITE_P(
                          name_of(std::get<2>(parameter.param)));
     });
 
-class GpuNetworkForms : public OnGpu {};
-
-// With running statistics: batch statistics over the few pixels that small images leave further
-// down turn a rounding into some tenths of a gradient. tests/golden compares those.
-TEST_F(GpuNetworkForms, NetworksWithBranches) {
-  compare({.arch = "googlenet", .mode = BatchNormMode::kRunning});
-  compare({.arch = "inception_v3", .mode = BatchNormMode::kRunning, .side = 83});
-}
-
 // In networks with branches, convolutions write outputs and read gradients among the channels of
-// other tensors.
+// other tensors. With running statistics: batch statistics over the few pixels that small images
+// leave further down turn a rounding into some tenths of a gradient. tests/golden compares those.
 class GpuBranches : public ::testing::TestWithParam<std::tuple<std::string, Precision>> {
  protected:
   void SetUp() override { require_gpu(); }
 };
 
 TEST_P(GpuBranches, ComputeWhatTheCpuDoes) {
-  if (is_made_of_the_host())
-    GTEST_SKIP() << "minutes of loops on the host, whose layers are tested";
   const auto& [arch, precision] = GetParam();
+  if (!rounds_as_a_card() && precision != Precision::kFp32)
+    GTEST_SKIP() << "minutes of loops on the host; RK_ROUNDING_SEED=1 runs them";
   compare({.arch = arch,
            .mode = BatchNormMode::kRunning,
            .precision = precision,
@@ -77,13 +77,14 @@ TEST_P(GpuBranches, ComputeWhatTheCpuDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuBranches,
-                         ::testing::Combine(::testing::Values("googlenet", "inception_v3"),
-                                            ::testing::Values(Precision::kTf32, Precision::kFp16,
-                                                              Precision::kBf16)),
+                         ::testing::Combine(::testing::ValuesIn(networks(false)),
+                                            ::testing::ValuesIn(kPrecisions)),
                          [](const auto& parameter) {
                            return fmt::format("{}_{}", std::get<0>(parameter.param),
                                               name_of(std::get<1>(parameter.param)));
                          });
+
+class GpuNetworkForms : public OnGpu {};
 
 TEST_F(GpuNetworkForms, EveryAlgorithmOfBatchNormalisation) {
   for (const BatchNormAlgorithm algorithm : {BatchNormAlgorithm::kOwn, BatchNormAlgorithm::kSums}) {
