@@ -122,7 +122,10 @@ TEST_F(GpuStepTest, EveryOptimizer) {
     // Adam divides by the gradient's own size: with a small epsilon a gradient that is rounding
     // alone would make a step as large as any, of its sign.
     options.optimizer = {.kind = kind, .eps = 1e-3};
-    compare(options, {1e-4, 4e-2});  // three times what was measured
+    // At 1e-3, the gradient grew to 75 times its length within the four steps, and one ReLU that
+    // rounding flips in the second moved the loss of the fourth by a thousandth of it.
+    options.schedule.rate = 1e-4;
+    compare(options, when_frozen());
   }
 }
 
