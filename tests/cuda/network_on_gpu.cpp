@@ -151,12 +151,14 @@ Result run(const Context& context, const NetworkCase& network) {
 // in bf16. What changes gradients most are ReLUs and maxima whose input lies so near 0 that
 // rounding flips them. There are more of these in proportion to the rounding, and as their effects
 // have either sign, gradients are off by its root: with batch statistics, the worst parameter of
-// ResNet-50 was off by 0.013 in fp32, 0.17 in tf32, 0.22 in fp16 and 0.57 in bf16, root 8 times as
-// much (the emulated GPU in two orders of summation; an H100: 0.17 in tf32, 0.57 in bf16). A wrong
-// layer would be off by the same in all of them.
+// ResNet-50 was off by 0.013 in fp32, 0.18 in tf32, 0.22 in fp16 and 0.59 in bf16, root 8 times as
+// much (the emulated GPU in three orders of summation; an H100: 0.17 in tf32, 0.57 in bf16). A
+// wrong layer would be off by the same in all of them.
 // In networks with branches a parameter may be a vector of 16 numbers, most of whose gradient comes
 // from a few pixels: flips changed that of the worst one by up to 0.98 in bf16, 0.28 in fp16 and
-// 0.42 in tf32, but the median over the parameters by 0.25, 0.08 and 0.12 at most.
+// 0.42 in tf32, but the median over the parameters by 0.25, 0.09 and 0.12 at most. In fp32
+// six of seven orders of summation changed GoogLeNet's worst by 0.004 or less and the median by
+// 5e-6, the seventh by 0.031 and 0.011.
 // On a card, bounds are at least 1.5 times that: `make test-gpu SEEDS=n` lists what was used of
 // them. The emulated GPU that does not round as a card does is close to the CPU in fp32 and tf32.
 struct Bounds {
@@ -166,7 +168,9 @@ struct Bounds {
 Bounds bounds(const NetworkCase& network) {
   const bool exact = !rounds_as_a_card(), branches = !is_residual(network.arch);
   switch (network.precision) {
-    case Precision::kFp32: return exact ? Bounds{1e-5, 2e-4} : Bounds{1e-4, 3e-2, 1.5e-2};
+    case Precision::kFp32:
+      if (exact) return {1e-5, 2e-4};
+      return branches ? Bounds{1e-4, 6e-2, 2e-2} : Bounds{1e-4, 3e-2, 1.5e-2};
     case Precision::kTf32:
       if (exact) return {1e-5, 2e-4};
       [[fallthrough]];
