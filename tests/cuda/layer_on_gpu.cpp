@@ -110,7 +110,7 @@ void compare(const LayerCase& layer, const Computed& got, const Computed& expect
     }
     // Sums of up to a thousand float32 products in another order; where the true value is 0 (batch
     // norm over one pixel), their rounding alone.
-    expect_within(layer.name, worst, 2e-5 * largest + 2e-6, fmt::format("tensor {}", t));
+    expect_within(layer.name, worst, 2e-5 * largest + 3e-6, fmt::format("tensor {}", t));
   }
 }
 
