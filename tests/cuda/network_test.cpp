@@ -1,7 +1,7 @@
 // Every network of the registry, on a real GPU or the emulated one.
-#include "layers/networks/network.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/network_on_gpu.h"
+#include "weights/architectures/registry.h"
 
 #include <gtest/gtest.h>
 
