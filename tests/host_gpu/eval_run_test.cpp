@@ -1,7 +1,9 @@
 // `eval` with a network on the emulated GPU, against the same on the CPU.
 #include "engine/base/error.h"
 #include "engine/group/process_group.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/data/picture_folder.h"
+#include "tests/data/rotated_png.h"
+#include "tests/support/child_process.h"
 #include "tools/eval/eval_command.h"
 #include "tools/train/train_command.h"
 
@@ -9,7 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +66,7 @@ class GpuEvalRun : public ::testing::Test {
     return {run(*make_eval(), "cuda:0", more), run(*make_eval(), "cpu", words)};
   }
 
-  TemporaryFolder folder_;
+  PictureFolder folder_;
 };
 
 void expect_same_metrics(const nlohmann::json& gpu, const nlohmann::json& cpu, double tolerance) {
@@ -101,6 +105,71 @@ TEST_F(GpuEvalRun, TwoRunsSideBySide) {
   for (std::size_t r = 0; r < 2; ++r) {
     expect_same_metrics(both.gpu["runs"][r]["metrics"], both.cpu["runs"][r]["metrics"], 0.01);
   }
+}
+
+// What one device found for each query, against the other: every candidate's score, and an order
+// that differs only where scores do no more than that. `tolerance` is that of a score.
+void expect_same_answers(const nlohmann::json& gpu, const nlohmann::json& cpu, double tolerance) {
+  ASSERT_EQ(gpu.size(), cpu.size());
+  for (std::size_t q = 0; q < cpu.size(); ++q) {
+    const std::string query = cpu[q]["query"];
+    EXPECT_EQ(gpu[q]["query"], query);
+    std::map<int, double> scores;
+    for (const nlohmann::json& each : cpu[q]["results"]) scores[each["row"]] = each["score"];
+    const nlohmann::json& found = gpu[q]["results"];
+    ASSERT_EQ(found.size(), scores.size()) << query;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const int row = found[i]["row"];
+      ASSERT_TRUE(scores.contains(row)) << query << ", row " << row;
+      EXPECT_NEAR(found[i]["score"].get<double>(), scores[row], tolerance) << query;
+      EXPECT_NEAR(cpu[q]["results"][i]["score"].get<double>(), scores[row], 2 * tolerance) << query;
+    }
+  }
+}
+
+// Every picture of the index is a result, so that none can be missing because another took its
+// place by a rounding. One query is stored rotated, as the network's training turned them.
+TEST_F(GpuEvalRun, PicturesAreLookedUpInAnIndex) {
+  folder_.classes("pics/train/c", 3, 4);
+  folder_.classes("pics/test/t", 3, 4);
+  folder_.write("rotated.png", rotated_png(file_text(in("pics/test/t1/2.png"))));
+  const std::string pictures = "folder:" + in("pics") + ",exif=turn";
+  run(*make_train(), "cpu",
+      {"--data", pictures, "--arch", "resnet20", "--dim", "16", "--image-size", "16", "--resize",
+       "16", "--batch", "12", "--epochs", "1", "--loss", "fastap", "--out", in("turned")});
+  const std::string network = in("turned/best.h5");
+  for (const char* device : {"cuda:0", "cpu"}) {
+    run(*make_eval(), device,
+        {"--checkpoint", network, "--data", pictures, "--save-embeddings",
+         in(device + std::string(".h5"))});
+  }
+  const auto search = [&](const std::string& index, const std::vector<std::string>& on_gpu = {}) {
+    const Both both = eval({"--checkpoint", network, "--index", in(index), "--topk", "12",
+                            "--query", in("pics/test/t0"), in("pics/test/t1/2.png"),
+                            in("rotated.png"), "--sheet", in("sheet.png")},
+                           on_gpu);
+    EXPECT_EQ(both.gpu["device"], "cuda:0");
+    EXPECT_EQ(both.cpu["device"], "cpu");
+    EXPECT_EQ(both.gpu["precision"], on_gpu.empty() ? "fp32" : on_gpu.back());
+    EXPECT_EQ(both.gpu["queries"].size(), 6U);
+    return both;
+  };
+  for (const char* index : {"cpu.h5", "cuda:0.h5"}) {
+    const Both both = search(index);
+    expect_same_answers(both.gpu["queries"], both.cpu["queries"], 1e-5);
+    for (const nlohmann::json& device : {both.gpu, both.cpu}) {
+      for (std::size_t q = 0; q < 5; ++q) {
+        const nlohmann::json& first = device["queries"][q]["results"][0];
+        EXPECT_EQ(first["path"], device["queries"][q]["query"]);
+        EXPECT_NEAR(first["score"].get<double>(), 1, 1e-5);
+      }
+      // The same pixels, turned, are another picture.
+      EXPECT_LT(device["queries"][5]["results"][0]["score"].get<double>(), 1 - 1e-3);
+    }
+  }
+  const Both half = search("cuda:0.h5", {"--precision", "fp16"});
+  expect_same_answers(half.gpu["queries"], half.cpu["queries"], 0.01);
+  EXPECT_NE(half.gpu["queries"], search("cuda:0.h5").gpu["queries"]);
 }
 
 }  // namespace

@@ -166,6 +166,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
                              {"skipped_images", embedder.bad_images().size()},
                              {"queries", std::move(all)},
                              {"topk", neighbours.topk},
+                             {"precision", network.precision},
                              {"device", common.device},
                              {"threads", context.threads()},
                              {"version", RK_VERSION}});
