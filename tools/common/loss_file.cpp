@@ -1,10 +1,17 @@
 #include "tools/common/loss_file.h"
 
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "engine/base/shape.h"
-#include "tools/cli/cli.h"
+#include "retrieval/files/array_file.h"
+#include "retrieval/files/labels.h"
+#include "retrieval/files/mapped_file.h"
+#include "tools/common/loss_arrays.h"
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
+#include "weights/tensor_files/file_kind.h"
+
+#include <fmt/format.h>
 
 #include <tuple>
 #include <unordered_map>
@@ -13,8 +20,10 @@
 namespace rk {
 namespace {
 
-// The limit of a batch, since the similarity matrix has that many rows and columns.
-constexpr std::int64_t kMostRows = 1 << 16;
+bool holds_hdf5(const std::string& path) {
+  const MappedFile file(path);
+  return is_hdf5({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+}
 
 template <class T> const T* or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();
@@ -54,26 +63,6 @@ std::vector<T> read(const Hdf5Reader& file, const std::string& name,
   return file.read<T>(name);
 }
 
-}  // namespace
-
-template <class S> LossInput<S> LossData<S>::input() const {
-  LossInput<S> in;
-  in.rows = rows;
-  in.dim = dim;
-  in.memory = memory;
-  in.classes = classes;
-  in.embeddings = or_null(embeddings);
-  in.labels = or_null(labels);
-  in.identities = or_null(identities);
-  in.memory_embeddings = or_null(memory_embeddings);
-  in.memory_labels = or_null(memory_labels);
-  in.memory_identities = or_null(memory_identities);
-  in.proxies = or_null(proxies);
-  in.scores = or_null(scores);
-  in.targets = or_null(targets);
-  return in;
-}
-
 // An image must have one class only: otherwise it would be its own negative.
 template <class S> void check_identities(const LossData<S>& data, const std::string& name) {
   std::unordered_map<std::int64_t, std::int64_t> label_of;
@@ -96,15 +85,9 @@ template <class S> void check_identities(const LossData<S>& data, const std::str
   check(data.memory_identities, data.memory_labels, "/memory_identities");
 }
 
-template <class S> LossData<S> read_loss_file(const std::string& path, LossKind kind) {
-  for (const char* ending : {".npy", ".npz", ".safetensors", ".csv"}) {
-    if (!path.ends_with(ending)) continue;
-    fail<InputError>(
-        "{}: losses are computed on HDF5 files; `eval --embeddings {} --labels FILE "
-        "--save-embeddings {}.h5` makes one of it",
-        path, shell_word(path), shell_word(path));
-  }
-  const Hdf5Reader file(path);
+template <class S>
+LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string& labels) {
+  const Hdf5Reader file(place.file);
   LossData<S> data;
   if (kind == LossKind::kScores) {
     std::tie(data.rows, data.classes) = matrix_dims(file, "/scores");
@@ -113,15 +96,22 @@ template <class S> LossData<S> read_loss_file(const std::string& path, LossKind 
     data.targets = read<std::uint8_t>(file, "/targets", {data.rows, data.classes});
     return data;
   }
-  std::tie(data.rows, data.dim) = matrix_dims(file, "/embeddings");
-  if (data.rows > kMostRows) {
-    fail<InputError>(
-        "{}: /embeddings holds {} rows, and a loss compares at most {} with one another; take "
-        "fewer",
-        file.name(), data.rows, kMostRows);
+  const std::string rows =
+      place.name.empty() ? "/embeddings" : (place.name.starts_with('/') ? "" : "/") + place.name;
+  std::tie(data.rows, data.dim) = matrix_dims(file, rows);
+  check_batch_rows(data.rows, fmt::format("{}: {}", file.name(), rows));
+  data.embeddings = read<S>(file, rows, {data.rows, data.dim});
+  if (labels.empty()) {
+    data.labels = read<std::int64_t>(file, "/labels", {data.rows});
+  } else {
+    Labels given =
+        read_labels(labels, data.rows, data.dim, fmt::format("{}: {}", file.name(), rows));
+    const bool proxies = kind == LossKind::kProxies;
+    if (proxies || file.has("/memory_labels")) {
+      refuse_names(given, printable(labels), proxies ? "proxies" : "/memory_labels");
+    }
+    data.labels = std::move(given.labels);
   }
-  data.embeddings = read<S>(file, "/embeddings", {data.rows, data.dim});
-  data.labels = read<std::int64_t>(file, "/labels", {data.rows});
   if (kind == LossKind::kProxies) {
     data.classes = matrix_dims(file, "/proxies").first;
     data.proxies = read<S>(file, "/proxies", {data.classes, data.dim});
@@ -138,13 +128,42 @@ template <class S> LossData<S> read_loss_file(const std::string& path, LossKind 
       data.memory_identities = read<std::int64_t>(file, "/memory_identities", {data.memory});
     }
   }
-  check_identities(data, file.name());
+  return data;
+}
+
+}  // namespace
+
+template <class S> LossInput<S> LossData<S>::input() const {
+  LossInput<S> in;
+  in.rows = rows;
+  in.dim = dim;
+  in.memory = memory;
+  in.classes = classes;
+  in.embeddings = or_null(embeddings);
+  in.labels = or_null(labels);
+  in.identities = or_null(identities);
+  in.memory_embeddings = or_null(memory_embeddings);
+  in.memory_labels = or_null(memory_labels);
+  in.memory_identities = or_null(memory_identities);
+  in.proxies = or_null(proxies);
+  in.scores = or_null(scores);
+  in.targets = or_null(targets);
+  return in;
+}
+
+template <class S>
+LossData<S> read_loss_file(const std::string& path, LossKind kind, const std::string& labels) {
+  const FileAndName place = file_and_name(path);
+  LossData<S> data = holds_hdf5(place.file) ? read_hdf5<S>(place, kind, labels)
+                                            : read_loss_arrays<S>(path, kind, labels);
+  check_identities(data, printable(place.file));
+  check_mapped_files();
   return data;
 }
 
 template struct LossData<float>;
 template struct LossData<double>;
-template LossData<float> read_loss_file(const std::string&, LossKind);
-template LossData<double> read_loss_file(const std::string&, LossKind);
+template LossData<float> read_loss_file(const std::string&, LossKind, const std::string&);
+template LossData<double> read_loss_file(const std::string&, LossKind, const std::string&);
 
 }  // namespace rk

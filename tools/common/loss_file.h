@@ -1,7 +1,8 @@
 // The input of a loss, from an HDF5 file: /embeddings [N, D] and /labels [N], and, if present,
 // /identities, /memory_embeddings [M, D], /memory_labels, /memory_identities and /proxies [C, D];
-// or /scores and /targets [N, C]. Anything else in the file is ignored. Errors: InputError naming
-// the file.
+// or /scores and /targets [N, C]. Anything else in the file is ignored. Or from .npy, .npz or
+// safetensors: embeddings and labels as retrieval/files/read_rows.h finds them, the others by the
+// names above; float64 is rounded to float32. Errors: InputError naming the file.
 #pragma once
 
 #include "losses/registry.h"
@@ -25,6 +26,7 @@ template <class S> struct LossData {
   std::vector<S> proxies;
   std::vector<S> scores;
   std::vector<std::uint8_t> targets;
+  std::string text;  // how embeddings of numpy's were read: "npy, float32; labels: y.npy, int64"
 
   LossInput<S> input() const;  // views of the above
   LossShape shape() const { return {rows, memory, dim, classes}; }
@@ -37,7 +39,9 @@ template <class S> struct LossData {
   }
 };
 
-// Reads the input that a loss of this kind needs.
-template <class S> LossData<S> read_loss_file(const std::string& path, LossKind kind);
+// Reads the input that a loss of this kind needs. `path`: FILE, or FILE:NAME for the embeddings of
+// that name; `labels`: a file of labels (retrieval/files/labels.h), empty if they are in FILE.
+template <class S>
+LossData<S> read_loss_file(const std::string& path, LossKind kind, const std::string& labels = "");
 
 }  // namespace rk

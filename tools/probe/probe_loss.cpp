@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
+#include "retrieval/files/array_file.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -35,8 +36,14 @@ class ProbeLoss final : public Command {
     flags.add("--loss", loss_, "NAME[:key=value,...]; with --help: what its parameters are");
     flags
         .add("--in", in_,
-             "HDF5 file with /embeddings [N, D] and /labels [N]; --loss NAME --help says what "
-             "else a loss reads, and of which shape")
+             "HDF5, .npz or safetensors file with embeddings [N, D] and labels [N], or .npy with "
+             "embeddings; FILE:NAME takes the array NAME as embeddings; --loss NAME --help says "
+             "what else a loss reads, and of which shape")
+        .type_name("FILE");
+    flags
+        .add("--labels", labels_,
+             "labels of the embeddings, one a row, from another file: .npy, .npz, safetensors, "
+             "HDF5 or CSV; numbers or names; FILE:NAME takes the array or column NAME")
         .type_name("FILE");
     flags.add("--out", out_, "HDF5 file for /loss, /valid_queries and /grad").type_name("FILE");
     flags.add_switch("--normalize", normalize_,
@@ -54,10 +61,15 @@ class ProbeLoss final : public Command {
           "picture, or --data SPEC for what is in a data set; see --help");
     }
     check_outputs({{"--out", out_, FileKind::kLoss}, {"--json", common.json, FileKind::kJson}},
-                  {in_}, common.force);
+                  files(), common.force);
     const LossSpec spec = parse_loss(loss_);
     const LossKind kind = spec.entry->kind;
-    const LossData<float> data = read_loss_file<float>(in_, kind);
+    if (kind == LossKind::kScores && !labels_.empty()) {
+      fail<UsageError>("--labels {}: {} reads scores and targets, no labels; leave it out", labels_,
+                       spec.entry->name);
+    }
+    const LossData<float> data = read_loss_file<float>(in_, kind, labels_);
+    if (!data.text.empty()) print("{}: {}\n", one_line(in_), one_line(data.text));
     if (!normalize_ && kind != LossKind::kScores) {
       note_lengths(data.embeddings, data.dim, in_,
                    "the loss is that of these rows; --normalize makes their length 1 first");
@@ -98,6 +110,13 @@ class ProbeLoss final : public Command {
   }
 
  private:
+  // What is read, without the names of arrays.
+  std::vector<std::string> files() const {
+    std::vector<std::string> out = {file_and_name(in_).file};
+    if (!labels_.empty()) out.push_back(file_and_name(labels_).file);
+    return out;
+  }
+
   std::string help() const {
     if (!loss_.empty()) return "\n" + describe_loss(*parse_loss(loss_).entry);
     std::string text = "\nLosses (probe --loss NAME --help says more):\n";
@@ -114,7 +133,7 @@ class ProbeLoss final : public Command {
             spec.entry->name);
       return nullptr;
     }
-    const LossData<double> data = read_loss_file<double>(in_, spec.entry->kind);
+    const LossData<double> data = read_loss_file<double>(in_, spec.entry->kind, labels_);
     const Context cpu(context.threads());
     LossFunction<double> function(cpu, spec, data.shape(), normalize_);
     const DifferenceCheck found =
@@ -152,6 +171,7 @@ class ProbeLoss final : public Command {
 
   std::string loss_;
   std::string in_;
+  std::string labels_;
   std::string out_;
   bool normalize_ = false;
   bool check_ = false;

@@ -1,6 +1,6 @@
 // probe --loss: computes one loss and its gradient on the embeddings of a file.
 //
-//   probe --loss NAME[:k=v,...] --in e.h5 [--out g.h5] [--normalize] [--check]
+//   probe --loss NAME[:k=v,...] --in e.h5 [--labels y.npy] [--out g.h5] [--normalize] [--check]
 //
 // Reads the file described in tools/common/loss_file.h; writes /loss (float64 scalar),
 // /valid_queries, /grad float32 and, for losses with proxies, /grad_proxies. The gradient is with

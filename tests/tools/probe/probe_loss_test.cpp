@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "losses/registry.h"
+#include "tests/retrieval/npy_bytes.h"
 #include "tests/support/made_up.h"
+#include "tests/support/torch_writer.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
@@ -38,6 +40,7 @@ class ProbeLoss : public ProbeRun {
     numbers("/memory_embeddings", data.memory_embeddings, data.memory, data.dim);
     ids("/memory_labels", data.memory_labels);
     ids("/identities", data.identities);
+    ids("/memory_identities", data.memory_identities);
     numbers("/proxies", data.proxies, data.classes, data.dim);
     numbers("/scores", data.scores, data.rows, data.classes);
     if (!data.targets.empty()) {
@@ -119,6 +122,159 @@ TEST_F(ProbeLoss, MemoryAndProxiesChangeWhatComesOut) {
   ASSERT_EQ(probe({"--loss", "smooth_ap", "--in", path("without.h5"), "--json", path("out.json")}),
             0);
   EXPECT_NE(json().at("loss").get<double>(), with);
+}
+
+// The arrays that `data` has, under the names of the HDF5 file, as numpy.savez writes them.
+// `classes`: names of one letter, by ascending label, which take the place of labels.
+std::string npz(const LossData<double>& data, const std::string& classes = "") {
+  ArchiveMembers members;
+  const auto numbers = [&](const char* name, const std::vector<double>& values, std::int64_t rows,
+                           std::int64_t columns) {
+    if (values.empty()) return;
+    const std::vector<float> floats(values.begin(), values.end());
+    members.emplace_back(
+        std::string(name) + ".npy",
+        npy_rows(floats, static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)));
+  };
+  const auto ids = [&](const char* name, const std::vector<std::int64_t>& values) {
+    if (values.empty()) return;
+    if (classes.empty() || !std::string(name).ends_with("labels")) {
+      members.emplace_back(std::string(name) + ".npy", npy_labels(values));
+      return;
+    }
+    const std::int64_t first = std::ranges::min(data.labels);
+    std::string names;
+    for (const std::int64_t label : values) {
+      names += classes.at(static_cast<std::size_t>(label - first));
+    }
+    members.emplace_back(std::string(name) + ".npy",
+                         npy_bytes(npy_header("|S1", fmt::format("({},)", values.size())), names));
+  };
+  numbers("embeddings", data.embeddings, data.rows, data.dim);
+  ids("labels", data.labels);
+  ids("identities", data.identities);
+  numbers("memory_embeddings", data.memory_embeddings, data.memory, data.dim);
+  ids("memory_labels", data.memory_labels);
+  ids("memory_identities", data.memory_identities);
+  numbers("proxies", data.proxies, data.classes, data.dim);
+  numbers("scores", data.scores, data.rows, data.classes);
+  if (!data.targets.empty()) {
+    members.emplace_back(
+        "targets.npy",
+        npy_bytes(npy_header("|b1", fmt::format("({}, {})", data.rows, data.classes)),
+                  raw_bytes(data.targets)));
+  }
+  return zip_of(members);
+}
+
+// The same numbers in numpy's files must give the same bits as in HDF5, whatever a loss reads.
+TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
+  const auto loss_and_gradient = [&](const std::string& loss, const std::vector<std::string>& in) {
+    std::vector<std::string> words = {"--loss",    loss, "--out",   path("out.h5"), "--check",
+                                      "--threads", "1",  "--force", "--device",     "cpu"};
+    words.insert(words.end(), in.begin(), in.end());
+    EXPECT_EQ(probe(words), 0) << error_;
+    const Hdf5Reader file(path("out.h5"));
+    std::vector<double> out = file.read<double>("/grad");
+    out.push_back(file.read<double>("/loss").at(0));
+    return out;
+  };
+  for (const char* loss : {"fastap", "nsl", "rambo_map"}) {
+    const LossKind kind = parse_loss(loss).entry->kind;
+    const LossData<double> data = made_up::data(
+        kind, {.rows = 16, .memory = takes_memory(kind) ? 7 : 0, .dim = 6, .identities = true}, 1);
+    write("in.h5", data);
+    folder_.write("in.npz", npz(data));
+    const std::vector<double> expected = loss_and_gradient(loss, {"--in", path("in.h5")});
+    EXPECT_EQ(loss_and_gradient(loss, {"--in", path("in.npz")}), expected) << loss;
+    if (kind == LossKind::kScores) continue;
+    EXPECT_TRUE(holds(out_, "in.npz: npz, float32; labels: 'labels', int64\n")) << out_;
+    folder_.write("y.npy", npy_labels(data.labels));
+    LossData<double> mislabelled = data;
+    std::ranges::fill(mislabelled.labels, data.labels.front());
+    write("in.h5", mislabelled);
+    folder_.write("in.npz", npz(mislabelled));
+    for (const char* rows : {"in.h5", "in.npz:embeddings"}) {
+      EXPECT_EQ(loss_and_gradient(loss, {"--in", path(rows), "--labels", path("y.npy")}), expected)
+          << loss << ", " << rows;
+    }
+  }
+  // Names are matched between the batch and the memory, in whatever order they come.
+  LossData<double> data =
+      made_up::data(LossKind::kEmbeddings, {.rows = 12, .memory = 9, .dim = 6}, 2);
+  std::ranges::reverse(data.memory_labels);
+  write("in.h5", data);
+  folder_.write("names.npz", npz(data, "xbmkqzjw"));
+  EXPECT_EQ(loss_and_gradient("smooth_ap", {"--in", path("names.npz")}),
+            loss_and_gradient("smooth_ap", {"--in", path("in.h5")}));
+  // A single array with its labels in a table.
+  data = made_up::data(LossKind::kEmbeddings, {.rows = 12, .dim = 6}, 2);
+  write("in.h5", data);
+  folder_.write("e.npy", npy_rows({data.embeddings.begin(), data.embeddings.end()}, 12, 6));
+  std::string table = "file,species\n";
+  for (const std::int64_t label : data.labels) table += fmt::format("a.jpg,s{}\n", label);
+  folder_.write("y.csv", table);
+  EXPECT_EQ(
+      loss_and_gradient("smooth_ap", {"--in", path("e.npy"), "--labels", path("y.csv:species")}),
+      loss_and_gradient("smooth_ap", {"--in", path("in.h5")}));
+}
+
+TEST_F(ProbeLoss, ArraysThatDoNotFitAreOneLine) {
+  const auto refused = [&](const char* loss, const std::vector<std::string>& in, int code,
+                           const std::string& line) {
+    std::vector<std::string> words = {"--loss", loss, "--out", path("none.h5"), "--device", "cpu"};
+    words.insert(words.end(), in.begin(), in.end());
+    EXPECT_EQ(probe(words), code) << line;
+    EXPECT_EQ(error_, "error: " + line + "\n");
+    EXPECT_FALSE(std::filesystem::exists(path("none.h5"))) << line;
+  };
+  const LossData<double> data =
+      made_up::data(LossKind::kEmbeddings, {.rows = 6, .memory = 3, .dim = 4}, 4);
+  LossData<double> alone = data;
+  alone.memory_embeddings.clear();
+  alone.memory_labels.clear();
+  const std::string e = path("e.npy"), npz_file = path("in.npz");
+  folder_.write("e.npy", npy_rows({data.embeddings.begin(), data.embeddings.end()}, 6, 4));
+  folder_.write("y.npy", npy_labels(data.labels));
+  refused("fastap", {"--in", e}, 3,
+          e + ": no labels in it; give them by --labels FILE (.npy, .npz, CSV, ...), one a row");
+  refused("nsl", {"--in", e, "--labels", path("y.npy")}, 3,
+          e + ": is a single array, and this loss also reads proxies; give .npz, safetensors or "
+              "HDF5 with all it reads");
+  refused("rambo_map", {"--in", e, "--labels", path("y.npy")}, 2,
+          "--labels " + path("y.npy") +
+              ": rambo_map reads scores and targets, no labels; leave it out");
+  EXPECT_EQ(probe({"--loss", "fastap", "--in", e, "--labels", path("y.npy"), "--out", path("y.npy"),
+                   "--force"}),
+            2);
+  EXPECT_TRUE(holds(error_, "--out " + path("y.npy") + ": is the file that is read")) << error_;
+  folder_.write("in.npz", npz(alone));
+  refused("nsl", {"--in", npz_file}, 3,
+          npz_file +
+              ": holds no proxies; add it (it holds 'embeddings' (float32 [6, 4]), 'labels' "
+              "(int64 [6]))");
+  folder_.write("in.npz", npz(alone, "abcdefgh"));
+  refused("nsl", {"--in", npz_file}, 3,
+          npz_file + ": labels: holds names, but proxies go by number; give numbers");
+  LossData<double> broken = data;
+  broken.memory_labels.clear();
+  folder_.write("in.npz", npz(broken));
+  refused("fastap", {"--in", npz_file}, 3,
+          npz_file +
+              ": holds no memory_labels; add it (it holds 'embeddings' (float32 [6, 4]), "
+              "'labels' (int64 [6]), 'memory_embeddings' (float32 [3, 4]))");
+  folder_.write("in.npz", npz(data));
+  folder_.write("names.csv", "a\nb\na\nb\na\nb\n");
+  refused("fastap", {"--in", npz_file, "--labels", path("names.csv")}, 3,
+          npz_file + ": 'memory_labels': holds numbers, but labels are names; give names");
+  write("in.h5", data);
+  refused("fastap", {"--in", path("in.h5"), "--labels", path("names.csv")}, 3,
+          path("names.csv") + ": holds names, but /memory_labels go by number; give numbers");
+  broken = made_up::data(LossKind::kScores, {.rows = 6}, 4);
+  broken.targets[3] = 7;
+  folder_.write("in.npz", npz(broken));
+  refused("rambo_apc", {"--in", npz_file}, 3,
+          npz_file + ": 'targets' holds 7; give 1 for what belongs to a class, 0 for the rest");
 }
 
 TEST_F(ProbeLoss, SaysWhatAFileLacks) {

@@ -1,0 +1,149 @@
+#include "tools/common/loss_arrays.h"
+
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "engine/base/shape.h"
+#include "retrieval/files/array_file.h"
+#include "retrieval/files/embeddings_file.h"
+#include "retrieval/files/read_rows.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <utility>
+
+namespace rk {
+namespace {
+
+std::string place_of(const ArrayFile& file, const std::string& name) {
+  return fmt::format("{}: {}", printable(file.path()), in_quotes(name));
+}
+
+const StoredArray* find(const ArrayFile& file, const std::string& name) {
+  return file.find({&name, 1});
+}
+
+const StoredArray& required(const ArrayFile& file, const std::string& name) {
+  if (const StoredArray* found = find(file, name)) return *found;
+  if (file.format() == "npy") {
+    fail<InputError>(
+        "{}: is a single array, and this loss also reads {}; give .npz, safetensors or HDF5 with "
+        "all it reads",
+        printable(file.path()), name);
+  }
+  fail<InputError>("{}: holds no {}; add it ({})", printable(file.path()), name, file.contents());
+}
+
+// `columns`: how many there must be; 0: any number.
+template <class S>
+std::vector<S> matrix(const ArrayFile& file, const StoredArray& array, std::int64_t columns) {
+  const std::vector<std::int64_t>& dims = array.dims();
+  if (!array.real() || dims.size() != 2 || dims[0] < 1 || dims[1] < 1 ||
+      (columns > 0 && dims[1] != columns)) {
+    fail<InputError>("{} is {} where floating-point numbers [rows, {}] are expected; write it so",
+                     place_of(file, array.name), text_of(array),
+                     columns > 0 ? std::to_string(columns) : "columns");
+  }
+  file.check_memory(static_cast<std::uint64_t>(array.tensor.elements()) * sizeof(float));
+  const std::vector<float> values = rows_as_float32(array);
+  return {values.begin(), values.end()};
+}
+
+std::vector<std::int64_t> integers(const ArrayFile& file, const StoredArray& array,
+                                   const std::vector<std::int64_t>& dims) {
+  const std::string from = place_of(file, array.name);
+  if (!array.integer() || array.dims() != dims) {
+    fail<InputError>("{} is {} where integers {} are expected; write it so", from, text_of(array),
+                     shape_text(dims));
+  }
+  file.check_memory(static_cast<std::uint64_t>(array.tensor.elements()) * sizeof(std::int64_t));
+  return integers_of(array, from);
+}
+
+template <class S> void take_scores(const ArrayFile& file, LossData<S>& data) {
+  const StoredArray& scores = required(file, "scores");
+  data.scores = matrix<S>(file, scores, 0);
+  data.rows = scores.dims()[0];
+  data.classes = scores.dims()[1];
+  const StoredArray& targets = required(file, "targets");
+  for (const std::int64_t target : integers(file, targets, {data.rows, data.classes})) {
+    if (target != 0 && target != 1) {
+      fail<InputError>("{} holds {}; give 1 for what belongs to a class, 0 for the rest",
+                       place_of(file, targets.name), target);
+    }
+    data.targets.push_back(static_cast<std::uint8_t>(target));
+  }
+}
+
+// Labels of earlier batches are matched with those of `rows`: by name if they are names.
+template <class S>
+void take_memory(const ArrayFile& file, const EmbeddingSet& rows, LossData<S>& data) {
+  const StoredArray* array = find(file, "memory_embeddings");
+  if (array == nullptr) return;
+  data.memory_embeddings = matrix<S>(file, *array, data.dim);
+  data.memory = array->dims()[0];
+  const StoredArray& stored = required(file, "memory_labels");
+  const std::string from = place_of(file, stored.name);
+  Labels labels = labels_of(stored, data.memory, data.dim, from, place_of(file, array->name));
+  if (rows.classes.empty()) refuse_names(labels, from, "labels");
+  if (labels.classes.empty() && !rows.classes.empty()) {
+    fail<InputError>("{}: holds numbers, but labels are names; give names", from);
+  }
+  EmbeddingSet memory;
+  memory.labels = std::move(labels.labels);
+  memory.classes = std::move(labels.classes);
+  match_classes(rows, memory);
+  data.memory_labels = std::move(memory.labels);
+  if (!data.identities.empty()) {
+    data.memory_identities = integers(file, required(file, "memory_identities"), {data.memory});
+  }
+}
+
+}  // namespace
+
+void check_batch_rows(std::int64_t rows, const std::string& from) {
+  constexpr std::int64_t kMost = 1 << 16;
+  if (rows <= kMost) return;
+  fail<InputError>("{} holds {} rows, and a loss compares at most {} with one another; take fewer",
+                   from, rows, kMost);
+}
+
+void refuse_names(const Labels& labels, const std::string& from, const std::string& others) {
+  if (labels.classes.empty()) return;
+  fail<InputError>("{}: holds names, but {} go by number; give numbers", from, others);
+}
+
+template <class S>
+LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::string& labels) {
+  const ArrayFile file = open_arrays(file_and_name(path).file);
+  LossData<S> data;
+  if (kind == LossKind::kScores) {
+    take_scores(file, data);
+    return data;
+  }
+  RowsRead read = read_rows({.embeddings = path, .labels = labels});
+  data.rows = read.set.count();
+  data.dim = read.set.dim;
+  data.text = fmt::format("{}, {}; labels: {}", read.format, read.dtype, read.labels);
+  check_batch_rows(data.rows, printable(path) + ":");
+  const std::span<const float> values = read.set.values();
+  data.embeddings.assign(values.begin(), values.end());
+  data.labels = read.set.labels;
+  if (kind == LossKind::kProxies) {
+    refuse_names({{}, read.set.classes, ""}, fmt::format("{}: labels", printable(path)), "proxies");
+    const StoredArray& proxies = required(file, "proxies");
+    data.proxies = matrix<S>(file, proxies, data.dim);
+    data.classes = proxies.dims()[0];
+    return data;
+  }
+  if (const StoredArray* found = find(file, "identities")) {
+    data.identities = integers(file, *found, {data.rows});
+  }
+  take_memory(file, read.set, data);
+  return data;
+}
+
+template LossData<float> read_loss_arrays(const std::string&, LossKind, const std::string&);
+template LossData<double> read_loss_arrays(const std::string&, LossKind, const std::string&);
+
+}  // namespace rk

@@ -1,0 +1,22 @@
+// The input of a loss from .npy, .npz or safetensors, for tools/common/loss_file.h.
+#pragma once
+
+#include "retrieval/files/labels.h"
+#include "tools/common/loss_file.h"
+
+#include <string>
+
+namespace rk {
+
+template <class S>
+LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::string& labels);
+
+// Throws InputError, which begins with `from`, if a matrix of similarities of these rows is too
+// large.
+void check_batch_rows(std::int64_t rows, const std::string& from);
+
+// Throws InputError, which begins with `from`, if the labels are names where numbers are needed:
+// beside `others`.
+void refuse_names(const Labels& labels, const std::string& from, const std::string& others);
+
+}  // namespace rk
