@@ -140,6 +140,12 @@ struct SplitFolder {
   std::string name;
 };
 
+struct SplitFolders {
+  std::vector<SplitFolder> folders;  // in the order of Split; empty: the root holds classes or
+                                     // categories
+  std::vector<std::string> hollow;   // named like splits, with nothing in them
+};
+
 std::string quoted(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
   std::string text;
@@ -160,8 +166,7 @@ std::string misspelt_split(const std::vector<std::string>& folders) {
   return "";
 }
 
-// The split folders in the order of Split; empty: the root holds classes or categories.
-std::vector<SplitFolder> split_folders(const DataSpec& spec) {
+SplitFolders split_folders(const DataSpec& spec) {
   const std::string asked = spec.get("splits", "auto");
   if (asked != "auto" && asked != "none") {
     fail<UsageError>("folder: splits={} is neither auto nor none", asked);
@@ -189,6 +194,15 @@ std::vector<SplitFolder> split_folders(const DataSpec& spec) {
         "folder; if all of them are categories, add ,splits=none",
         spec.path, quoted(named), quoted(others), misspelt_split(others), quoted(others));
   }
+  // If all are hollow, reading one of them says so.
+  std::vector<std::string> hollow;
+  for (const SplitFolder& each : splits) {
+    if (list_folder(fs::path(spec.path) / each.name).empty()) hollow.push_back(each.name);
+  }
+  if (hollow.size() == splits.size()) hollow.clear();
+  std::erase_if(splits, [&](const SplitFolder& each) {
+    return std::find(hollow.begin(), hollow.end(), each.name) != hollow.end();
+  });
   std::sort(splits.begin(), splits.end(),
             [](const SplitFolder& a, const SplitFolder& b) { return a.split < b.split; });
   for (std::size_t i = 1; i < splits.size(); ++i) {
@@ -198,7 +212,7 @@ std::vector<SplitFolder> split_folders(const DataSpec& spec) {
         "add ,splits=none",
         spec.path, splits[i - 1].name, splits[i].name, name_of(splits[i].split));
   }
-  return splits;
+  return {std::move(splits), std::move(hollow)};
 }
 
 // Test, query and gallery may share classes.
@@ -406,12 +420,12 @@ std::optional<Split> split_of_folder(const std::string& name) {
 
 std::vector<Split> folder_splits(const DataSpec& spec) {
   check_root(spec);
-  return splits_of(split_folders(spec));
+  return splits_of(split_folders(spec).folders);
 }
 
 Dataset read_folder(const DataSpec& spec, Split split) {
   check_root(spec);
-  const std::vector<SplitFolder> splits = split_folders(spec);
+  const auto [splits, hollow] = split_folders(spec);
   const char* too_deep = spec.get("splits", "auto") == "none"
                              ? "where ,splits=none takes the splits for categories: leave it out"
                              : kMoveUp;
@@ -419,6 +433,11 @@ Dataset read_folder(const DataSpec& spec, Split split) {
                                   ? SplitClasses{find_classes(spec.path, too_deep), spec.path, {}}
                                   : find_disjoint(spec.path, splits, split);
   add_categories(found.classes, known);
+  if (!splits.empty() && split == splits.front().split) {  // once, not in every split
+    for (const std::string& name : hollow) {
+      found.left_out.empty_folders.push_back((fs::path(spec.path) / name).string());
+    }
+  }
   std::vector<DataItem> items;
   std::vector<DataClass> classes;
   std::vector<std::string> categories;

@@ -13,11 +13,11 @@
 // one of jpg jpeg jfif png bmp gif webp tif tiff ppm pgm are left out and counted; the format is
 // detected from the content when a file is decoded. Links are followed. merge=3 merges training
 // classes in threes (Dataset::merge()); other splits keep theirs: for studying a loss on labels
-// coarser than the pictures (Li et al. 2022). Empty folders are left out too. Errors (InputError):
-// missing, empty or unreadable folder; class folder with files but no images; images and folders
-// side by side; folders deeper than a class; something that is neither file nor folder; a loop of
-// links; splits beside other folders; two folders for one split; a class in two splits; an unknown
-// category (near names are suggested).
+// coarser than the pictures (Li et al. 2022). Empty folders are left out too; that of a split is as
+// if it were not there. Errors (InputError): missing, empty or unreadable folder; class folder with
+// files but no images; images and folders side by side; folders deeper than a class; something that
+// is neither file nor folder; a loop of links; splits beside other folders; two folders for one
+// split; a class in two splits; an unknown category (near names are suggested).
 #pragma once
 
 #include "data/sources/dataset.h"

@@ -70,6 +70,30 @@ TEST_F(ProbeData, NothingWrongIsZeroAndShort) {
   EXPECT_EQ(probe({"--data", path("none")}), 2);
 }
 
+// A set without a split `val`, or with an empty folder of that name, is looked through as it is.
+TEST_F(ProbeData, ASplitThatIsMissingOrEmptyHidesNoOther) {
+  folder_.classes("shop/train/c", 2, 3);
+  folder_.classes("shop/test/t", 2, 2);
+  const auto expect_both = [&] {
+    EXPECT_EQ(probe({"--data", path("shop"), "--json", path("r.json"), "--force"}), 0) << error_;
+    EXPECT_TRUE(holds(out_, ", split train: 6 images of 2 classes, 3 in each\n")) << out_;
+    EXPECT_TRUE(holds(out_, ", split test: 4 images of 2 classes, 2 in each\n")) << out_;
+    EXPECT_EQ(json::parse(file_text(path("r.json")))["splits"].size(), 2U);
+  };
+  expect_both();
+  EXPECT_FALSE(holds(out_, "left out")) << out_;
+  std::filesystem::create_directories(path("shop/val"));
+  expect_both();
+  const std::string told = "  left out: 1 empty folder ('" + path("shop/val") + "')\n";
+  EXPECT_TRUE(holds(out_, told)) << out_;
+  EXPECT_EQ(out_.find(told), out_.rfind(told)) << out_;
+  for (const char* split : {"train", "test"})
+    std::filesystem::remove_all(path("shop") + "/" + split);
+  std::filesystem::create_directories(path("shop/test"));
+  EXPECT_EQ(probe({"--data", path("shop")}), 3);
+  EXPECT_TRUE(holds(error_, "shop/val: no class folders in it")) << error_;
+}
+
 TEST_F(ProbeData, BothSidesOfATestAreLookedAtOnce) {
   folder_.picture("two/query/a/0.png", 1);
   folder_.picture("two/gallery/a/0.png", 2);

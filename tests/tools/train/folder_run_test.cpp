@@ -491,18 +491,18 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
 
 // eval must turn pictures by EXIF if the network was trained so, unless --data says otherwise.
 TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
-  folder_->classes("both/c", 6, 4);
-  folder_->write("both/c0/0.png", rotated_png(file_text(in("both/c0/0.png"))));
-  const std::string data = "folder:" + in("both");
+  folder_->classes("learnt/c", 6, 4);
+  folder_->write("learnt/c0/0.png", rotated_png(file_text(in("learnt/c0/0.png"))));
+  const std::string data = "folder:" + in("learnt");
   const Finished trained =
-      train("both", "both_run", {"--data", data + ",exif=turn", "--test-data", flat()});
+      train("learnt", "learnt_run", {"--data", data + ",exif=turn", "--test-data", flat()});
   ASSERT_EQ(trained.code, 0) << trained.err;
   const auto first_row = [&](const std::string& spec) {
-    const Finished done = eval({"--checkpoint", in("both_run/best.h5"), "--data", spec,
-                                "--save-embeddings", in("both.h5"), "--force"});
+    const Finished done = eval({"--checkpoint", in("learnt_run/best.h5"), "--data", spec,
+                                "--save-embeddings", in("learnt.h5"), "--force"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_EQ(holds(done.err, "stored rotated"), holds(spec, "exif=ignore")) << done.err;
-    const EmbeddingSet set = read_embeddings(in("both.h5"));
+    const EmbeddingSet set = read_embeddings(in("learnt.h5"));
     EXPECT_EQ(set.exif, holds(spec, "exif=ignore") ? "ignore" : "turn");
     return std::vector<float>(set.embeddings.begin(), set.embeddings.begin() + set.dim);
   };
