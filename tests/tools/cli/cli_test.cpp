@@ -1,7 +1,9 @@
 #include "tools/cli/cli.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/usable_cores.h"
 #include "engine/system/signals.h"
 #include "tests/support/messages.h"
 
@@ -224,6 +226,34 @@ TEST(Cli, CommonFlagsArrive) {
   EXPECT_EQ(seen.json, "r.json");
   EXPECT_TRUE(seen.quiet);
   EXPECT_FALSE(seen.verbose);
+}
+
+// A number of threads changes results, so it must arrive as given, or not at all.
+TEST(Cli, ThreadsFarBeyondTheProcessorsAreRefused) {
+  const int cores = usable_cores();
+  if (cores > 512) GTEST_SKIP() << "4096 threads are no eight a processor here";
+  int seen = -1;
+  const auto with = [&](int threads) {
+    const std::string number = std::to_string(threads);
+    return run({"--data", "x", "--threads", number.c_str()},
+               [&](const CommonOptions& common) { seen = common.threads; });
+  };
+  for (const int threads : {0, 1, cores}) {
+    EXPECT_EQ(with(threads).err, "");
+    EXPECT_EQ(seen, threads);
+  }
+  const Result slow = with(8 * cores);
+  EXPECT_EQ(slow.code, 0) << slow.err;
+  EXPECT_TRUE(has(slow.err, fmt::format("slower than --threads {}\n", cores))) << slow.err;
+  EXPECT_EQ(seen, 8 * cores);
+  seen = -1;
+  const Result refused = with(8 * cores + 1);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.err,
+            fmt::format("error: --threads {}: this process may use {} at a time, and more than {} "
+                        "threads do little but wait for one another; give --threads {}\n",
+                        8 * cores + 1, counted(cores, "processor"), 8 * cores, cores));
+  EXPECT_EQ(seen, -1);
 }
 
 TEST(Cli, QuietLeavesOutNotes) {

@@ -2,6 +2,7 @@
 // train: train_settings_test.cpp).
 #include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
+#include "tests/retrieval/npy_bytes.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/hdf5/file.h"
 
@@ -330,8 +331,12 @@ TEST_F(ProgramFlags, OfProbeOnALoss) {
   EmbeddingSet longer = set_;
   for (float& value : longer.embeddings) value *= 2;
   write_embeddings(in("long.h5"), longer);
+  std::vector<std::int64_t> labels(24);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int64_t>(i / 12);
+  folder_.write("halves.npy", npy_labels(labels));
   const std::vector<Flag> flags = beside(
-      common(), {{{"--loss", "smooth_ap:tau=0.1"},
+      common(), {{{"--labels", in("halves.npy")}, changes_value("/loss")},
+                 {{"--loss", "smooth_ap:tau=0.1"},
                   holds_value("/loss_name", "smooth_ap:tau=0.1,compat=paper")},
                  {{"--loss", "smooth_ap:tau=0.1"}, changes_value("/loss")},
                  {{"--in", in("long.h5"), "--normalize"},
