@@ -320,6 +320,76 @@ TEST_F(ForeignWeights, AnArchDoesNotTurnOtherNetworksIntoIt) {
                     ": holds a wide ResNet-50 (128 channels instead of 64), not a resnet50; "));
 }
 
+// A file without values, whose tensors are views of one stretch of zeros.
+TensorFile zeros_of(const std::string& arch, const Rename& rename) {
+  static const std::vector<std::byte> zeros(std::size_t{2048} * 2048 * 4);
+  TensorFile file;
+  file.path = "r.pth";
+  for (const NetworkTensor& of : network_tensors(arch)) {
+    StoredTensor tensor;
+    tensor.name = rename(of.name);
+    tensor.dims = of.dims;
+    if (of.kind == NetworkTensor::Kind::kCounter) tensor.type = ElementType::kI64;
+    tensor.bytes = std::span(zeros).first(static_cast<std::size_t>(tensor.elements()) *
+                                          (tensor.type == ElementType::kI64 ? 8 : 4));
+    file.tensors.push_back(tensor);
+  }
+  return file;
+}
+
+// Whichever tensor is missing or of another shape, the network must be recognised by the others.
+TEST_F(ForeignWeights, ASingleTensorThatIsMissingIsNamed) {
+  for (const std::string& arch : known_network_names()) {
+    const TensorFile whole = zeros_of(arch, as_it_is);
+    const std::string refused = "r.pth: its tensors are not those of " +
+                                std::string(arch.starts_with("i") ? "an " : "a ") + arch + ": 1 ";
+    const std::vector<NetworkTensor> tensors = network_tensors(arch);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].kind == NetworkTensor::Kind::kCounter) continue;
+      TensorFile file = whole;
+      file.tensors.erase(file.tensors.begin() + static_cast<std::ptrdiff_t>(i));
+      EXPECT_EQ(message_of<InputError>([&] { network_weights(file); }),
+                refused + "missing: " + tensors[i].name + "; --list shows all of them");
+      file = whole;
+      file.tensors[i].dims[0] = 1;
+      EXPECT_TRUE(holds(message_of<InputError>([&] { network_weights(file); }),
+                        refused + "of another shape or type: " + tensors[i].name + " F32 "));
+    }
+  }
+}
+
+TEST_F(ForeignWeights, AFewTensorsThatAreMissingAreNamed) {
+  const auto without = [](TensorFile file, const std::vector<std::string>& names) {
+    std::erase_if(file.tensors, [&](const StoredTensor& tensor) {
+      return std::ranges::any_of(
+          names, [&](const std::string& name) { return tensor.name.ends_with(name); });
+    });
+    return message_of<InputError>([&] { network_weights(file); });
+  };
+  const std::vector<std::string> three = {"layer1.0.conv1.weight", "layer1.0.conv3.weight",
+                                          "layer3.2.conv1.weight"};
+  for (const std::string front : {"", "module.", "backbone."}) {
+    EXPECT_EQ(without(zeros_of("resnet50", [&](const auto& name) { return front + name; }), three),
+              "r.pth: its tensors are not those of a resnet50: 3 missing: layer1.0.conv1.weight, "
+              "layer1.0.conv3.weight, layer3.2.conv1.weight; --list shows all of them");
+  }
+  EXPECT_TRUE(holds(without(zeros_of("resnet18", as_transformers),
+                            {"stages.0.layers.0.layer.0.convolution.weight"}),
+                    "those of a resnet18: 1 missing: layer1.0.conv1.weight; "));
+  std::vector<std::string> four = three;
+  four.emplace_back("layer2.0.conv2.weight");
+  EXPECT_TRUE(holds(without(zeros_of("resnet50", as_it_is), four),
+                    "holds a ResNet of 0+4+2+3 blocks; resnet20, "));
+  // A larger network holds all names of a smaller one.
+  TensorFile deeper = zeros_of("resnet18", as_it_is);
+  for (const char* name : {"layer1.2.conv1.weight", "layer2.2.conv1.weight"}) {
+    deeper.tensors.push_back(deeper.tensors.front());
+    deeper.tensors.back().name = name;
+  }
+  EXPECT_TRUE(holds(without(deeper, {"layer4.1.conv2.weight"}),
+                    "holds a ResNet of 3+3+2+2 blocks; resnet20, "));
+}
+
 TEST_F(ForeignWeights, Case26OtherNetworksAreNamed) {
   const auto without = [&](const std::string& arch, const std::string& beginning) {
     TorchContent content = content_of(arch, as_it_is);

@@ -43,6 +43,8 @@ const std::string kOfResNet = "layer1.0.conv1.weight";
 const std::string kEmbedding = "embedding.weight";
 const std::string kOfGoogLeNet = "inception3a.branch1.conv.weight";
 const std::string kOfInception = "Mixed_5b.branch1x1.conv.weight";
+// A network of which no more tensors are missing is told by what is missing.
+constexpr std::int64_t kFewMissing = 3;
 
 // Names of auxiliary classifiers, which are used only in classification training.
 bool is_auxiliary(const std::string& name) {
@@ -85,25 +87,32 @@ int rank_of(const std::string& prefix) {
 // A naming scheme of tensors.
 struct Dialect {
   const char* whose;
-  std::vector<std::string> marks;  // ends of names that no other dialect has
+  std::vector<std::string> marks;          // ends of names that no other dialect has
+  std::vector<std::string> further_marks;  // for files in which those are missing
   std::optional<std::string> (*rename)(const std::string&);  // into torchvision's
 };
 const std::array<Dialect, 3> kDialects = {
     {{"torchvision's names",
       {kOfResNet, kOfGoogLeNet, kOfInception},
+      {"layer1.0.conv2.weight", "inception3a.branch1.bn.weight", "Mixed_5b.branch1x1.bn.weight"},
       [](const std::string& name) { return std::optional(name); }},
      // Whole models have the prefix `resnet.`, and the classifier outside it.
      {"the names of Hugging Face transformers",
       {"resnet.encoder.stages.0.layers.0.layer.0.convolution.weight",
        "encoder.stages.0.layers.0.layer.0.convolution.weight"},
+      {"resnet.encoder.stages.0.layers.0.layer.1.convolution.weight",
+       "encoder.stages.0.layers.0.layer.1.convolution.weight"},
       name_of_transformers},
-     {"the names of NVIDIA's examples", {"layers.0.0.conv1.weight"}, name_of_nvidia}}};
+     {"the names of NVIDIA's examples",
+      {"layers.0.0.conv1.weight"},
+      {"layers.0.0.conv2.weight"},
+      name_of_nvidia}}};
 
-// The prefixes of a dialect's names in the file, the most preferred first.
-std::vector<std::string> prefixes(const Named& tensors, const Dialect& dialect) {
+// What stands before these marks in the file's names, the most preferred first.
+std::vector<std::string> prefixes(const Named& tensors, const std::vector<std::string>& marks) {
   std::vector<std::string> found;
   for (const auto& [name, tensor] : tensors) {
-    for (const std::string& mark : dialect.marks) {
+    for (const std::string& mark : marks) {
       if (!name.ends_with(mark)) continue;
       const std::string prefix = name.substr(0, name.size() - mark.size());
       if (!prefix.empty() && prefix.back() != '.' && prefix.back() != '/') continue;
@@ -201,19 +210,44 @@ std::string built_architecture(const Shapes& tensors) {
   return depth == 50 && plain ? "resnet50" : "";
 }
 
+Shapes shapes_of(const std::string& arch) {
+  Shapes shapes;
+  for (const NetworkTensor& tensor : network_tensors(arch)) shapes[tensor.name] = tensor.dims;
+  return shapes;
+}
+
+bool has_more_parts(const ResNetKind& kind, const ResNetKind& whole) {
+  for (std::size_t stage = 0; stage < kind.blocks.size(); ++stage) {
+    if (kind.blocks[stage] > whole.blocks[stage]) return true;
+  }
+  return kind.deep_stem || kind.squeezes;
+}
+
 // Whether the network has parts that `wanted` lacks. Missing or misshapen tensors are reported
 // later, when tensors are taken; extra parts must be refused here, or they would be dropped
 // silently and the rest taken for the whole network.
 bool is_more_than(const ResNetKind& kind, const std::string& wanted) {
-  Shapes shapes;
-  for (const NetworkTensor& tensor : network_tensors(wanted)) shapes[tensor.name] = tensor.dims;
-  const ResNetKind whole = resnet_kind(shapes);
-  for (std::size_t stage = 0; stage < kind.blocks.size(); ++stage) {
-    if (kind.blocks[stage] > whole.blocks[stage]) return true;
-  }
+  const ResNetKind whole = resnet_kind(shapes_of(wanted));
   const bool other_width =
       kind.width > 0 && (kind.width != whole.width || kind.group_size != whole.group_size);
-  return kind.deep_stem || kind.squeezes || other_width || (kind.bottleneck && !whole.bottleneck);
+  return has_more_parts(kind, whole) || other_width || (kind.bottleneck && !whole.bottleneck);
+}
+
+// The network of which only a few tensors are missing or of another shape; empty: none.
+std::string nearly_built(const Shapes& tensors) {
+  const ResNetKind kind = resnet_kind(tensors);
+  for (const std::string& arch : network_names()) {
+    std::int64_t off = 0;
+    for (const NetworkTensor& wanted : network_tensors(arch)) {
+      if (wanted.kind == Kind::kCounter) continue;
+      const auto found = tensors.find(wanted.name);
+      off += found == tensors.end() || found->second != wanted.dims ? 1 : 0;
+    }
+    if (off >= 1 && off <= kFewMissing && !has_more_parts(kind, resnet_kind(shapes_of(arch)))) {
+      return arch;
+    }
+  }
+  return "";
 }
 
 // `wanted`: the network named by the user, or empty. If the network cannot be detected but may be a
@@ -222,6 +256,7 @@ std::string architecture(const TensorFile& file, const Named& tensors, const std
   Shapes shapes;
   for (const auto& [name, tensor] : tensors) shapes[name] = tensor->dims;
   std::string built = built_architecture(shapes);
+  if (built.empty()) built = nearly_built(shapes);
   if (!built.empty()) {
     if (wanted.empty() || built == wanted) return built;
     refuse(file, fmt::format("holds {}, not {}; leave --arch out", with_article(built), wanted));
@@ -374,8 +409,11 @@ std::string embedding_prefix(const Named& tensors, const std::string& prefix) {
 Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
   Named tensors;
   for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
+  const bool marked = std::ranges::any_of(
+      kDialects, [&](const Dialect& dialect) { return !prefixes(tensors, dialect.marks).empty(); });
   for (const Dialect& dialect : kDialects) {
-    const std::vector<std::string> found = prefixes(tensors, dialect);
+    const std::vector<std::string> found =
+        prefixes(tensors, marked ? dialect.marks : dialect.further_marks);
     if (found.empty()) continue;
     const std::string& prefix = found[0];
     out.names = dialect.whose + (prefix.empty() ? "" : " behind " + in_quotes(prefix));
