@@ -25,7 +25,9 @@ std::optional<Dataset> open_held_out(const TrainSettings& settings) {
   const std::vector<Split> splits = dataset_splits(spec);
   if (splits.size() < 2) {
     if (open_dataset(spec, Split::kTrain).classes().size() < 2) {
-      fail<UsageError>("--data {}: holds one class; training needs two or more", spec.text());
+      fail<InputError>(
+          "{}: holds a single class, which nothing can be told from; give more classes",
+          spec.text());
     }
     fail<UsageError>(
         "--data {}: holds no classes out to evaluate on; add ,val_classes=0.2, or give "

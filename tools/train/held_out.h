@@ -12,7 +12,7 @@
 namespace rk {
 
 // --test-data, or the held-out split of --data; nullopt for --test-data none. Throws UsageError if
-// --data holds nothing out.
+// --data holds nothing out, InputError if it holds a single class, of which nothing can be.
 std::optional<Dataset> open_held_out(const TrainSettings& settings);
 
 // Whole classes of `train`, drawn by the seed: as many as are needed for `images` images, at least

@@ -649,15 +649,27 @@ TEST_F(FolderRun, OneClassAloneIsSaidBeforeTraining) {
   const Finished held = train("flat", "beside", {"--test-data", "folder:" + in("onecl")});
   EXPECT_EQ(held.code, 0) << held.err;
   EXPECT_TRUE(holds(held.err, "held out: all of it is one class, so that whatever is found"));
-  const Finished undivided = train("onecl", "undivided");
-  EXPECT_EQ(undivided.code, 2);
-  EXPECT_TRUE(holds(undivided.err, "--data folder:" + in("onecl") +
-                                       ": holds one class; training needs two or more"))
-      << undivided.err;
   EXPECT_FALSE(holds(held.err, "flat: all of it is one class"));
   const Finished several = train("flat", "several", {"--test-data", flat()});
   EXPECT_EQ(several.code, 0) << several.err;
   EXPECT_FALSE(holds(several.err, "one class")) << several.err;
+}
+
+// The command is right and the data are not, whatever finds that out.
+TEST_F(FolderRun, OneClassThatIsRefusedIsBadInput) {
+  folder_->classes("single/c", 1, 8);
+  const std::string data = "folder:" + in("single");
+  const std::string single = "holds a single class, which nothing can be told from; give more ";
+  const auto expect_refused = [&](const std::vector<std::string>& flags, const std::string& text) {
+    const Finished end = train("single", "none", flags);
+    EXPECT_EQ(end.code, 3) << end.err;
+    EXPECT_TRUE(holds(end.err, text)) << end.err;
+    EXPECT_FALSE(fs::exists(in("none/run.json")));
+  };
+  expect_refused({}, "error: " + data + ": " + single);
+  expect_refused({"--test-data", "none", "--batch", "8", "--per-class", "4"},
+                 "error: " + in("single") + ": " + single);
+  expect_refused({"--data", data + ",val_classes=0.2"}, "1 class cannot be divided");
 }
 
 // A folder given instead of a file, or a file instead of a folder, must be named as that.
