@@ -13,6 +13,7 @@ TEST_P(OnHostGpu, AgreesWithTheCpuInDoubleBatchAfterBatch) { loss_.agrees_batch_
 TEST_P(OnHostGpu, RanksTiesAsTheCpuDoes) { loss_.ranks_ties_alike(); }
 TEST_P(OnHostGpu, TakesEmbeddingsOfZeros) { loss_.takes_embeddings_of_zeros(); }
 TEST_P(OnHostGpu, HasNoLossWithoutPositives) { loss_.has_no_loss_without_positives(); }
+TEST_P(OnHostGpu, ErrorsComeNearTheirBounds) { loss_.comes_near_its_bounds(); }
 TEST_P(OnHostGpu, GivesTheSameBitsTwice) { loss_.gives_the_same_bits_twice(); }
 
 template <class T> Memory copy_of(const Context& context, const std::vector<T>& values) {

@@ -58,7 +58,10 @@ struct LossTerm {
 struct Reference {
   std::vector<std::string> specs;  // settings to test; the first is the bare name: the defaults
   Value (*value)(const LossData<double>& data, const LossValues& values) = nullptr;
-  LossTerm (*term)(const LossValues& values) = nullptr;
+  LossTerm (*term)(const LossValues& values) = nullptr;  // null: scores are given, ranks exact
+  // The least share of the bound derived from `term` that the error of the value reaches where
+  // pairs are close (DeviceLossCase::comes_near_its_bounds()); of the gradient, four times as much.
+  double share_reached = 5e-4;
   // The value has kinks (hinges, edges of bins) on whose other side a pair may fall in float.
   bool kinked = false;
   // Why the loss changes if an item is added that is far from every other and of no class of theirs

@@ -112,16 +112,20 @@ Value rambo_ap(const LossData<double>& data, const LossValues& values) {
 // A rank is a sum of steps, one per score. On average, an error of d moves as many of a row's few
 // hundred scores, spread over their range, across a step as a sigmoid of this steepness changes by.
 LossTerm rank_term(const LossValues&) { return {50, 0, 0, 3}; }
+// Few scores of a small batch lie so close that a rank changes.
+constexpr double kShareReached = 1e-4;
 
 const Registered rambo_recall_reference({
     .specs = {"rambo_recall", "rambo_recall:weight=loglog,lambda=0.2,margin=0.05"},
     .value = rambo_recall,
     .term = rank_term,
+    .share_reached = kShareReached,
 });
 const Registered rambo_ap_reference({
     .specs = {"rambo_ap", "rambo_ap:lambda=0.2,margin=0.3"},
     .value = rambo_ap,
     .term = rank_term,
+    .share_reached = kShareReached,
 });
 
 }  // namespace

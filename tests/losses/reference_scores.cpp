@@ -112,25 +112,19 @@ Value rambo_map_apc(const LossData<double>& data, const LossValues& values) {
   return out;
 }
 
-// The scores are given, not computed, so their ranks are exact.
-LossTerm no_term(const LossValues&) { return {}; }
-
 const Registered rambo_map_reference({
     .specs = {"rambo_map", "rambo_map:lambda=4,margin=0"},
     .value = rambo_map,
-    .term = no_term,
 });
 const Registered rambo_apc_reference({
     .specs = {"rambo_apc", "rambo_apc:lambda=4,margin=0"},
     .value = rambo_apc,
-    .term = no_term,
 });
 // lambda is not a round number: with beta=0.25,lambda=4 a positive among ties moves, in exact
 // arithmetic, onto a negative's very score, and rounding decides which comes first.
 const Registered rambo_map_apc_reference({
     .specs = {"rambo_map_apc", "rambo_map_apc:beta=1", "rambo_map_apc:beta=0.3,lambda=3.7"},
     .value = rambo_map_apc,
-    .term = no_term,
 });
 
 }  // namespace
