@@ -21,6 +21,13 @@ template <class S> struct BetweenPasses {
 // Whether Row is a row of proxies (kernels/rows/proxy_rows.h) instead of a gallery.
 template <class Row> inline constexpr bool kRowOfProxies = requires { Row::kRowIsClass; };
 
+// Whether queries without positives count: counts() of the loss is true of every query.
+template <class Row> inline constexpr bool kCountsEveryQuery = false;
+template <class S> inline constexpr bool kCountsEveryQuery<AucAllRow<S>> = true;
+template <class S> inline constexpr bool kCountsEveryQuery<ContrastiveRow<S>> = true;
+template <class S> inline constexpr bool kCountsEveryQuery<HistogramRow<S>> = true;
+template <class S> inline constexpr bool kCountsEveryQuery<SupApRow<S>> = true;
+
 // Labels and shares for `rows` rows of proxies: every fourth class has items, the others none.
 template <class S, class Row> struct ProxyItems {
   ProxyItems(int rows, int columns) {

@@ -1,6 +1,7 @@
 #include "tests/race/cases.h"
 
 #include "kernels/rows/auc_table.h"
+#include "kernels/rows/row_batch.h"
 #include "tests/kernel_cases/row_cases.h"
 #include "tests/race/problem.h"
 #include "tests/race/thread_team.h"
@@ -24,7 +25,11 @@ template <class Row> class GalleryRun final : public Case::Run {
         totals_(static_cast<std::size_t>(row_stats<Row>(params))),
         slopes_(totals_.size()),
         finished_(params),
-        scratch_(scratch) {}
+        scratch_(scratch) {
+    for (int query = 0; query < Problem<double>::kRows; ++query) {
+      counted_.push_back(kCountsEveryQuery<Row> || problem_.has_positive(query) ? 1 : 0);
+    }
+  }
 
   void serial(const SerialTeam& team) override { rows(team); }
   void threads(const ThreadTeam& team) override { rows(team); }
@@ -41,19 +46,20 @@ template <class Row> class GalleryRun final : public Case::Run {
 
  private:
   template <class Team> void rows(const Team& team) {
+    const RowBatch<double> batch{.scores = grad_.data(),
+                                 .stride = pad(Problem<double>::kColumns),
+                                 .counted = counted_.data(),
+                                 .losses = losses_.data()};
     for (int query = 0; query < Problem<double>::kRows; ++query) {
-      if (!problem_.has_positive(query)) continue;
       GalleryRow<double> in = problem_.row(query);
-      double* place = grad_.data() + query * pad(Problem<double>::kColumns);
-      in.scores = place;
+      in.scores = batch.scores + query * batch.stride;
       if constexpr (requires { &Row::template measure<Team>; }) {
         const std::size_t width = stats_.size() / Problem<double>::kRows;
-        Row::measure(team, params_, in, stats_.data() + static_cast<std::size_t>(query) * width,
-                     scratch_.data());
+        measure_row<Row>(team, batch, params_, in, stats_.data(), static_cast<int>(width),
+                         scratch_.data());
         launch(team);
       }
-      Row::row(team, params_, in, place, &losses_[static_cast<std::size_t>(query)],
-               scratch_.data());
+      run_row<Row>(team, batch, params_, in, scratch_.data());
       launch(team);
     }
     if constexpr (requires {
@@ -83,6 +89,7 @@ template <class Row> class GalleryRun final : public Case::Run {
   Problem<double> problem_;
   typename Row::Params params_;
   std::vector<double> grad_;
+  std::vector<std::uint8_t> counted_;
   std::vector<double> losses_;
   std::vector<double> stats_;
   std::vector<double> totals_;

@@ -50,8 +50,8 @@ template <class S> class Problem {
     };
     std::vector<S> e(kColumns * kDim);
     for (int i = 0; i < kColumns; ++i) {
-      // Interleaved classes of 2 to 5 items.
-      const int label = i == 0 ? 6 : i % 6 + (i % 5 == 0 ? 1 : 0);
+      // Interleaved classes of 2 to 5 items; 1 is alone in its class, a query without positives.
+      const int label = i == 0 ? 6 : i == 1 ? 7 : i % 6 + (i % 5 == 0 ? 1 : 0);
       classes_.push_back(label);
       images_.push_back(i == 13 ? 7 : i);  // 13 is the same image as 7
       S square = 0;

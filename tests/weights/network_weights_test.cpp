@@ -342,7 +342,7 @@ TEST_F(ForeignWeights, ASingleTensorThatIsMissingIsNamed) {
   for (const std::string& arch : known_network_names()) {
     const TensorFile whole = zeros_of(arch, as_it_is);
     const std::string refused = "r.pth: its tensors are not those of " +
-                                std::string(arch.starts_with("i") ? "an " : "a ") + arch + ": 1 ";
+                                std::string(arch.starts_with('i') ? "an " : "a ") + arch + ": 1 ";
     const std::vector<NetworkTensor> tensors = network_tensors(arch);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].kind == NetworkTensor::Kind::kCounter) continue;
