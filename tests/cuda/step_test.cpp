@@ -40,8 +40,6 @@ TrainerOptions options_of(const std::string& loss, BatchNormMode mode) {
   return options;
 }
 
-using testing::expect_within;
-
 class GpuStepTest : public OnGpu {};
 
 Context gpu_context() { return Context(2, Device{.cuda = true}); }

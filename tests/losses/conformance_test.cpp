@@ -91,7 +91,7 @@ TEST_P(Conformance, GradientIsWhatDifferencesOfTheReferenceSay) {
     // Some single elements rather than all: each takes many evaluations of the reference.
     for (int k = 0; k < 6; ++k) {
       const bool proxy = kind_ == LossKind::kProxies && k % 2 == 1;
-      std::vector<double>& values = proxy ? data.proxies : moved(data);
+      std::vector<double>& values = proxy ? data.proxies : inputs(data);
       const std::vector<double>& grad = proxy ? result.grad_proxies : result.grad;
       const auto at =
           static_cast<std::size_t>(random.below(static_cast<std::int64_t>(values.size())));

@@ -15,7 +15,7 @@
 // Loss. A quotient of two sums of positive terms, or a logarithm of one: |error| <= 2 r max(1,
 // |loss|), r the relative error of a sum. Its gradient has the derivatives of the same terms over
 // such sums: 4 r. Where entries of the gradient cancel, or a pair lies at a hinge, the error is
-// larger, by as much as on the CPU: DeviceLossCase adds the error measured there.
+// larger: DeviceLossCase adds what it measures of that.
 #pragma once
 
 #include "losses/registry.h"

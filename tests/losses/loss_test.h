@@ -48,6 +48,33 @@ std::vector<double> tangent(const LossData<double>& data, const std::vector<A>& 
   return out;
 }
 
+// The numbers that a loss is a function of.
+inline std::vector<double>& inputs(LossData<double>& data) {
+  return data.embeddings.empty() ? data.scores : data.embeddings;
+}
+
+struct Spread {
+  double loss = 0;
+  double grad = 0;
+};
+// How far from `at`, its value for `data`, a loss and a part of its gradient move when the inputs
+// move at random by up to `by`: the most of `draws` times.
+template <class Run, class Part>
+Spread spread_of(const LossData<double>& data, const LossResult<double>& at, double by,
+                 std::uint64_t draws, const Run& run, const Part& part) {
+  Spread spread;
+  const std::vector<double> grad = part(at.grad);
+  for (std::uint64_t k = 0; k < draws; ++k) {
+    CounterRandom random(k, 6, 0);
+    LossData<double> near = data;
+    for (double& x : inputs(near)) x += by * random.uniform(-1, 1);
+    const LossResult<double> there = run(near);
+    spread.loss = std::max(spread.loss, std::abs(there.loss - at.loss));
+    spread.grad = std::max(spread.grad, distance(part(there.grad), grad));
+  }
+  return spread;
+}
+
 using reference::all_specs;
 
 class LossTest : public testing::TestWithParam<std::string> {
@@ -66,29 +93,13 @@ class LossTest : public testing::TestWithParam<std::string> {
   LossData<double> made_up(std::uint64_t seed) const {
     return made_up::data(kind_, made_up::sizes(kind_, seed), seed);
   }
-  // The input that the tests change.
-  std::vector<double>& moved(LossData<double>& data) const {
-    return kind_ == LossKind::kScores ? data.scores : data.embeddings;
-  }
-
-  struct Spread {
-    double loss = 0;
-    double grad = 0;
-  };
-  // How far the exact loss and gradient move when the inputs move by a rounding of float. No
-  // code in float can be more accurate: small temperatures and roots near 0 amplify that rounding.
+  // How far the exact loss and the part of its gradient along the sphere move when the inputs move
+  // by a rounding of float. No code in float can be more accurate: small temperatures and roots
+  // near 0 amplify that rounding.
   Spread rounding_spread(const LossData<double>& data, const LossResult<double>& at) const {
-    Spread spread;
-    const std::vector<double> grad = tangent(data, at.grad);
-    for (std::uint64_t k = 0; k < 3; ++k) {
-      CounterRandom random(k, 6, 0);
-      LossData<double> near = data;
-      for (double& x : moved(near)) x += 6e-8 * random.uniform(-1, 1);
-      const LossResult<double> there = run(near);
-      spread.loss = std::max(spread.loss, std::abs(there.loss - at.loss));
-      spread.grad = std::max(spread.grad, distance(tangent(data, there.grad), grad));
-    }
-    return spread;
+    const auto along = [&](const std::vector<double>& grad) { return tangent(data, grad); };
+    return spread_of(
+        data, at, 6e-8, 3, [&](const auto& near) { return run(near); }, along);
   }
 };
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace rk::testing {
+namespace rk {
 
 // `note` is what a line of the same test may add, such as where it was.
 inline void expect_within(const std::string& what, double off, double bound,
@@ -18,4 +18,4 @@ inline void expect_within(const std::string& what, double off, double bound,
   EXPECT_LE(off, bound) << what << ' ' << note;
 }
 
-}  // namespace rk::testing
+}  // namespace rk
