@@ -10,7 +10,7 @@ import re
 import sys
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-FLOORS = [["tools"], ["training"], ["layers", "losses", "retrieval"], ["kernels", "weights", "data"], ["engine"]]
+FLOORS = [["tools"], ["training"], ["losses", "layers", "retrieval"], ["kernels", "weights", "data"], ["engine"]]
 LOOKS = {
     "light": {"paper": "#ffffff", "box": "#f6f8fa", "line": "#afb8c1", "text": "#1f2328", "faint": "#59636e",
               "arrow": "#8c959f", "A training step": "#0969da", "An evaluation": "#bc4c00", "on": "#ffffff"},
@@ -18,7 +18,8 @@ LOOKS = {
              "arrow": "#656c76", "A training step": "#4493f8", "An evaluation": "#f0883e", "on": "#0d1117"},
 }
 WALKS = ["A training step", "An evaluation"]
-# How many columns of modules each row has, chosen so that every arrow points straight down.
+# How many columns of modules each row has, chosen so that all arrows but one point straight down: three folders
+# over three, of which six pairs are tied, cannot lie straight above each other.
 COLUMNS = {"tools": 4, "kernels": 3, "retrieval": 2, "engine": 4}
 WIDTH, MARGIN, LINE, HEAD, GAP = 980, 20, 24, 30, 34
 
