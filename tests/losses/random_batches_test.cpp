@@ -3,7 +3,10 @@
 // work, sparse gradients; classes of one item to most of the batch.
 #include "engine/base/error.h"
 #include "tests/losses/loss_test.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
+
+#include <numeric>
 
 namespace rk {
 namespace {
@@ -155,6 +158,53 @@ TEST(NormalizedLoss, TakesRowsAndMemoryOfAnyLength) {
   LossFunction<float> function(context, spec, unit.shape(), true);
   const double expected = function(made_up::as_float(unit)).loss;
   EXPECT_NEAR(function(made_up::as_float(longer)).loss, expected, 1e-5);
+}
+
+// Rows and memory rows of lengths 0.5, 1 and 3: the gradient must hold the derivative of the
+// normalisation, so it is orthogonal to its row and divided by the row's length.
+TEST(NormalizedLoss, GradientIsThatOfTheRowsAsGiven) {
+  const std::uint64_t seed = random_seed();
+  const Context context(1);
+  constexpr std::array kLengths{0.5, 1.0, 3.0};
+  for (const char* text : {"smooth_ap:tau=0.1", "nsl"}) {
+    const LossSpec spec = parse_loss(text);
+    const LossKind kind = spec.entry->kind;
+    LossData<double> data = made_up::data(
+        kind, {.rows = 12, .memory = takes_memory(kind) ? 6 : 0, .dim = 7, .classes = 4}, seed);
+    const auto scale = [&](std::vector<double>& rows) {
+      for (std::size_t i = 0; i < rows.size(); ++i) rows[i] *= kLengths[i / 7 % kLengths.size()];
+    };
+    scale(data.embeddings);
+    scale(data.memory_embeddings);
+    LossFunction<double> function(context, spec, data.shape(), true);
+    // The step leaves both the rounding of the differences and their truncation below 1e-7.
+    EXPECT_LT(check_differences(function, data, seed, 20, 2e-6).worst, 1e-6) << text;
+
+    const std::vector<double> grad = function(data).grad;
+    ASSERT_GT(norm(grad), 1e-6) << text;
+    for (std::int64_t row = 0; row < data.rows; ++row) {
+      const std::ptrdiff_t at = row * data.dim;
+      const double along = std::inner_product(grad.begin() + at, grad.begin() + at + data.dim,
+                                              data.embeddings.begin() + at, 0.0);
+      EXPECT_NEAR(along, 0, 1e-12 * norm(grad)) << text << ", row " << row;  // rounding of 7 sums
+    }
+  }
+}
+
+TEST(NormalizedLoss, RowsWithoutADirectionAreRefused) {
+  const Context context(1);
+  const LossData<double> data =
+      made_up::data(LossKind::kEmbeddings, {.rows = 9, .memory = 5, .dim = 7}, random_seed());
+  LossFunction<double> function(context, parse_loss("fastap"), data.shape(), true);
+  const auto refusal = [&](std::vector<double> LossData<double>::*rows, std::ptrdiff_t row) {
+    LossData<double> zero = data;
+    std::fill_n((zero.*rows).begin() + row * data.dim, data.dim, 0.0);
+    return message_of<InputError>([&] { function(zero); });
+  };
+  EXPECT_EQ(refusal(&LossData<double>::embeddings, 4),
+            "embeddings: row 4 is zero and has no direction; leave out --normalize");
+  EXPECT_EQ(refusal(&LossData<double>::memory_embeddings, 2),
+            "memory_embeddings: row 2 is zero and has no direction; leave out --normalize");
 }
 
 // Differences of a saturated loss are the rounding of two equal numbers. check_differences must not
