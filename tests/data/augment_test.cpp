@@ -226,27 +226,128 @@ TEST(Affine, InverseUndoesTheForwardMap) {
   }
 }
 
-TEST(Affine, RangesAreKept) {
-  // A bright spot of 3 x 3 pixels in the middle shows where the centre went.
-  const int size = 65;
-  Image image(size, size);
+// What augment() drew, recovered from the centroids of three spots.
+struct Drawn {
+  double degrees = 0, shear = 0, zoom = 0, x = 0, y = 0;  // x, y: share of the side
+};
+constexpr int kSpotSide = 97;
+constexpr double kSpotArm = 16;
+
+// A cone of light in each channel: blue in the centre, red to its right and green below it.
+Image three_spots() {
+  constexpr double kRadius = 6;
+  Image image(kSpotSide, kSpotSide);
   std::memset(image.data(), 0, image.bytes());
-  for (int y = 31; y <= 33; ++y) std::memset(image.pixel(31, y), 255, 9);
-  AugmentOptions options = center_crop(size, size);
-  options.translate = 0.1;
-  double left = 1e9, right = -1e9;
-  for (int i = 0; i < 300; ++i) {
-    const auto out = run(image, options, augment_random(0, 0, i, 0));
-    double sum = 0, moment = 0;
-    for (int p = 0; p < size * size; ++p) {
-      sum += out[static_cast<std::size_t>(p * 3)];
-      moment += out[static_cast<std::size_t>(p * 3)] * (p % size);
+  const double middle = kSpotSide / 2;
+  const std::array<std::array<double, 2>, 3> spots{
+      {{middle + kSpotArm, middle}, {middle, middle + kSpotArm}, {middle, middle}}};
+  for (int y = 0; y < kSpotSide; ++y) {
+    for (int x = 0; x < kSpotSide; ++x) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        const double light = 1 - std::hypot(x - spots[c][0], y - spots[c][1]) / kRadius;
+        image.pixel(x, y)[c] = static_cast<std::uint8_t>(255 * std::max(light, 0.0));
+      }
     }
-    left = std::min(left, moment / sum - 32);
-    right = std::max(right, moment / sum - 32);
   }
-  EXPECT_NEAR(left, -6.5, 0.4);  // 300 draws miss the ends a little; bytes are rounded
-  EXPECT_NEAR(right, 6.5, 0.4);
+  return image;
+}
+
+Drawn drawn(const std::vector<std::uint8_t>& out) {
+  std::array<std::array<double, 3>, 3> moments{};  // of each channel: sum, sum x, sum y
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const auto at = static_cast<int>(i / 3);
+    moments[i % 3][0] += out[i];
+    moments[i % 3][1] += out[i] * (at % kSpotSide);
+    moments[i % 3][2] += out[i] * (at / kSpotSide);
+  }
+  const auto centroid = [&](std::size_t c, std::size_t axis) {
+    return moments[c][axis] / moments[c][0];
+  };
+  const double red_x = centroid(0, 1) - centroid(2, 1), red_y = centroid(0, 2) - centroid(2, 2);
+  const double green_x = centroid(1, 1) - centroid(2, 1), green_y = centroid(1, 2) - centroid(2, 2);
+  // The map turns the red arm and scales it, and moves the green one against it by the shear.
+  const double length = std::hypot(red_x, red_y);
+  const double along = (green_x * red_x + green_y * red_y) / length;
+  const double across = (green_y * red_x - green_x * red_y) / length;
+  const double in_degrees = 180 / std::acos(-1.0);
+  return {std::atan2(red_y, red_x) * in_degrees, std::atan2(-along, across) * in_degrees,
+          length / kSpotArm, (centroid(2, 1) - kSpotSide / 2) / kSpotSide,
+          (centroid(2, 2) - kSpotSide / 2) / kSpotSide};
+}
+
+struct DrawnRange {
+  const char* what;
+  double Drawn::*value;
+  const char* flag;
+  double low, high, rest;
+};
+const std::vector<DrawnRange>& drawn_ranges() {
+  static const std::vector<DrawnRange> all{
+      {"rotation", &Drawn::degrees, "rotation=20", -20, 20, 0},
+      {"shear", &Drawn::shear, "shear=15", -15, 15, 0},
+      {"zoom", &Drawn::zoom, "zoom_min=0.8,zoom_max=1.25", 0.8, 1.25, 1},
+      {"horizontal translation", &Drawn::x, "translate=0.1", -0.1, 0.1, 0},
+      {"vertical translation", &Drawn::y, "translate=0.1", -0.1, 0.1, 0}};
+  return all;
+}
+
+std::vector<Drawn> draw_many(const std::string& flag) {
+  const Image image = three_spots();
+  const AugmentOptions options = parse_augment(flag, center_crop(kSpotSide, kSpotSide));
+  std::vector<Drawn> out;
+  for (int i = 0; i < 400; ++i)
+    out.push_back(drawn(run(image, options, augment_random(0, 0, i, 0))));
+  return out;
+}
+
+TEST(Affine, EachKeyDrawsItsWholeRangeAndNothingElse) {
+  for (const DrawnRange& key : drawn_ranges()) {
+    SCOPED_TRACE(key.what);
+    const std::vector<Drawn> draws = draw_many(key.flag);
+    for (const DrawnRange& of : drawn_ranges()) {
+      double least = 1e9, most = -1e9, sum = 0;
+      for (const Drawn& one : draws) {
+        const double value = one.*(of.value);
+        least = std::min(least, value);
+        most = std::max(most, value);
+        sum += value;
+      }
+      // Resampling into bytes moves a centroid by a few hundredths of a pixel. 400 draws miss an
+      // end by 1/400 of the range on average; four standard errors of their mean are 6 % of it.
+      const double range = of.high - of.low;
+      const bool is_drawn = std::string(key.flag) == of.flag;
+      EXPECT_NEAR(least, is_drawn ? of.low : of.rest, 0.02 * range) << of.what;
+      EXPECT_NEAR(most, is_drawn ? of.high : of.rest, 0.02 * range) << of.what;
+      if (is_drawn) {
+        EXPECT_NEAR(sum / 400, (of.low + of.high) / 2, 0.06 * range) << of.what;
+      }
+    }
+  }
+}
+
+TEST(Affine, DrawsAreIndependent) {
+  const std::vector<Drawn> draws =
+      draw_many("rotation=20,shear=15,zoom_min=0.8,zoom_max=1.25,translate=0.1");
+  const auto correlation = [&](double Drawn::*a, double Drawn::*b) {
+    double sum_a = 0, sum_b = 0, aa = 0, bb = 0, ab = 0;
+    for (const Drawn& one : draws) {
+      sum_a += one.*a / 400;
+      sum_b += one.*b / 400;
+    }
+    for (const Drawn& one : draws) {
+      aa += (one.*a - sum_a) * (one.*a - sum_a);
+      bb += (one.*b - sum_b) * (one.*b - sum_b);
+      ab += (one.*a - sum_a) * (one.*b - sum_b);
+    }
+    return ab / std::sqrt(aa * bb);
+  };
+  for (const DrawnRange& a : drawn_ranges()) {
+    for (const DrawnRange& b : drawn_ranges()) {
+      if (&a == &b) continue;
+      // Four standard errors of 400 independent pairs.
+      EXPECT_NEAR(correlation(a.value, b.value), 0, 0.2) << a.what << " and " << b.what;
+    }
+  }
 }
 
 TEST(Affine, ProbabilityZeroAppliesNone) {
