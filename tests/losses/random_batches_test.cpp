@@ -2,6 +2,7 @@
 // small cases of conformance_test.cpp do not reach: similarities by symmetry, rows handed out by
 // work, sparse gradients; classes of one item to most of the batch.
 #include "engine/base/error.h"
+#include "losses/registry.h"
 #include "tests/losses/loss_test.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
@@ -239,6 +240,28 @@ TEST(ProxyLosses, TooShortAProxyIsRefused) {
     };
     for (const float g : function(scaled(1e-25F)).grad_proxies) ASSERT_TRUE(std::isfinite(g));
     EXPECT_THROW(function(scaled(1e-39F)), InputError) << text;
+  }
+}
+
+TEST(ProxyLosses, LabelsWithoutAProxyAreRefused) {
+  const Context context(1);
+  for (const LossEntry& entry : loss_registry()) {
+    if (entry.kind != LossKind::kProxies) continue;
+    LossData<float> data = made_up::as_float(
+        made_up::data(LossKind::kProxies, {.rows = 9, .dim = 5, .classes = 4}, random_seed()));
+    LossFunction<float> function(context, parse_loss(entry.name), data.shape(), false);
+    for (const std::int64_t label : {0, 1, 2, 3}) {
+      data.labels[7] = label;
+      EXPECT_NO_THROW(function(data)) << entry.name << ", label " << label;
+    }
+    for (const std::int64_t label : {-1, 4}) {
+      data.labels[7] = label;
+      EXPECT_EQ(message_of<InputError>([&] { function(data); }),
+                fmt::format("labels: row 7 holds {}, but there are 4 proxies; number classes "
+                            "from 0",
+                            label))
+          << entry.name;
+    }
   }
 }
 

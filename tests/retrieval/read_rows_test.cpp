@@ -272,6 +272,12 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   refused(std::string("\xff\xfe\x31\x00", 4), 1, "UTF-16");
   refused(std::string("1\n\0\n", 4), 2, "is no text");
   refused("\n\n", 1, "is empty");
+  // The longest field has 2^20 characters, the widest line 10,000 columns.
+  const std::string longest(std::size_t{1} << 20, 'x');
+  EXPECT_EQ(labels_in(table("a\n" + longest), 2), (Rows{0, 1}));
+  refused("a\nx" + longest, 2, "line 2 holds 1048577 characters without a separator");
+  refused("a\n\"x" + longest + '"', 2, "line 2: a quote without an end");
+  refused(std::string(10'001, ','), 1, "line 1 has more than 10000 columns");
   refused("<html>", 1, "is a web page");
 }
 

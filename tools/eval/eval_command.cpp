@@ -26,10 +26,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +76,6 @@ class Eval final : public Command {
     nlohmann::json json;
     const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
     protocol_.check(queries, gallery ? &*gallery : nullptr);
-    if (embeds()) refuse_infinite(queries);
     // Nothing is written until everything that can be refused has been checked.
     if (!network_.save.empty()) {
       write_embeddings(network_.save, queries.set);
@@ -171,15 +168,6 @@ class Eval final : public Command {
       fail<UsageError>("{} {}: --index looks up pictures of --query alone; leave it out", flag,
                        *value);
     }
-  }
-
-  void refuse_infinite(const DescribedRows& rows) const {
-    const std::span<const float> values = rows.set.values();
-    if (std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); })) return;
-    fail<InputError>(
-        "{}: embeds pictures as not-a-number or infinity; its weights are no network's, use "
-        "another",
-        network_.checkpoint);
   }
 
   void save_neighbours(const Context& context, const DescribedRows& queries,

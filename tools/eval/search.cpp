@@ -142,6 +142,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   const Neighbours found =
       find_neighbours(context, queries, &index, {.topk = neighbours.topk}, common);
 
+  const bool has_paths = !index.set.paths.empty();  // without them there is no sheet
   std::vector<SheetRow> rows;
   nlohmann::json all = nlohmann::json::array();
   for (std::int64_t q = 0; q < found.queries(); ++q) {
@@ -153,7 +154,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
       const std::string name = name_of(index.set, each.row), of = class_of(index.set, each.row);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
-      row.results.push_back({picture_path(index, each.row), each.score});
+      if (has_paths) row.results.push_back({picture_path(index, each.row), each.score});
     }
     all.push_back({{"query", row.query}, {"results", std::move(results)}});
     rows.push_back(std::move(row));
@@ -162,7 +163,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   if (!common.json.empty()) {
     write_json(common.json, {{"index", options.index},
                              {"checkpoint", network.checkpoint},
-                             {"sheet", index.set.paths.empty() ? "" : options.sheet},
+                             {"sheet", has_paths ? options.sheet : ""},
                              {"skipped_images", embedder.bad_images().size()},
                              {"queries", std::move(all)},
                              {"topk", neighbours.topk},
@@ -171,10 +172,10 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
                              {"threads", context.threads()},
                              {"version", RK_VERSION}});
   }
-  if (index.set.paths.empty()) {
-    note(fmt::format("{}: has no /paths, so that there is no contact sheet", index.name));
-  } else {
+  if (has_paths) {
     write_sheet(options.sheet, rows, {.queries = turned, .results = index.set.exif == "turn"});
+  } else {
+    note(fmt::format("{}: has no /paths, so that there is no contact sheet", index.name));
   }
 }
 

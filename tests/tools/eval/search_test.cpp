@@ -180,6 +180,23 @@ TEST_F(SearchRun, AnIndexOfPicturesTurnedOtherwiseIsNoted) {
   EXPECT_FALSE(holds(said("old.h5"), "exif="));
 }
 
+TEST_F(SearchRun, AnIndexWithoutPathsHasNumbersForNamesAndNoSheet) {
+  EmbeddingSet index = read_embeddings(in("index.h5"));
+  index.paths.clear();
+  write_embeddings(in("nameless.h5"), index);
+  const Finished end =
+      run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("nameless.h5"),
+           "--query", in("set/c1/2.png"), "--sheet", in("sheet.png"), "--json", in("out.json")});
+  EXPECT_EQ(end.code, 0) << end.err;
+  EXPECT_TRUE(
+      holds(end.err, in("nameless.h5") + ": has no /paths, so that there is no contact sheet"));
+  EXPECT_FALSE(fs::exists(in("sheet.png")));
+  const json result = json::parse(file_text(in("out.json")));
+  EXPECT_EQ(result["sheet"], "");
+  EXPECT_EQ(result["queries"][0]["results"][0]["path"], "row 6");  // four pictures a class
+  EXPECT_EQ(result["queries"][0]["results"][0]["class"], "c1");
+}
+
 TEST_F(SearchRun, WhatIsGoneIsGreyAndSaid) {
   fs::rename(in("set/c2"), in("elsewhere"));
   const Finished end =

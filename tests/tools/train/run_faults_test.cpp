@@ -15,6 +15,7 @@
 #include <chrono>
 #include <limits>
 #include <regex>
+#include <set>
 #include <thread>
 
 namespace rk {
@@ -499,7 +500,9 @@ TEST_F(RunFaults, AnEpochUnderWayKeepsItsBatches) {
 // Checkpoints whose values are changed and that are sealed again, as anybody can.
 class CheckpointValues : public RunFaults {
  protected:
-  std::string with(const std::function<void(ModelDescription&, RunState&)>& change) const {
+  // Writes last.h5 of a run with a change, and with the weights `larger` times 1e30.
+  std::string with(const std::function<void(ModelDescription&, RunState&)>& change,
+                   const std::set<std::string>& larger = {}) const {
     const Checkpoint whole(in("run/last.h5"));
     ModelDescription model = whole.model();
     RunState state = whole.run();
@@ -510,7 +513,9 @@ class CheckpointValues : public RunFaults {
       const std::string name = path.substr(std::string("/weights/").size());
       const auto info = file.info(path);
       if (info.kind == Hdf5Reader::Kind::kFloat) {
-        writer.weight(name, info.dims, file.read<float>(path).data());
+        std::vector<float> values = file.read<float>(path);
+        for (float& value : values) value *= larger.contains(name) ? 1e30F : 1;
+        writer.weight(name, info.dims, values.data());
       } else {
         writer.counter(name, file.read<std::int64_t>(path)[0]);
       }
@@ -566,6 +571,31 @@ TEST_F(CheckpointValues, AreCheckedWhereTheyEnter) {
     EXPECT_EQ(resumed.code, 3) << what << resumed.err;
     EXPECT_TRUE(holds(resumed.err, what));
   }
+}
+
+// Weights that are finite, but so large that activations are not.
+TEST_F(CheckpointValues, ANetworkThatEmbedsNoNumbersIsRefused) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  const std::string broken =
+      with([](ModelDescription&, RunState&) {}, {"layer3.2.bn2.weight", "embedding.weight"});
+  EmbeddingSet index;  // of the same network, as it should have been
+  index.dim = 16;
+  index.embeddings.assign(32, 0.25F);
+  index.labels = {0, 1};
+  index.network = Checkpoint(broken).network();
+  write_embeddings(in("index.h5"), index);
+  folder_.picture("photo.png", 1, 20, 20);
+  for (const Words& words :
+       {Words{"--data", "glyphs:classes=4,images=4,size=32", "--split", "train",
+              "--save-embeddings", in("e.h5")},
+        Words{"--index", in("index.h5"), "--query", in("photo.png"), "--sheet", in("sheet.png")}}) {
+    const Finished end = run(joined({RK_BIN "/eval", "--checkpoint", broken, "-q"}, words));
+    EXPECT_EQ(end.code, 3) << end.err;
+    EXPECT_TRUE(
+        holds(end.err, "error: " + broken + ": embeds pictures as not-a-number or infinity"));
+  }
+  EXPECT_FALSE(fs::exists(in("e.h5")));
+  EXPECT_FALSE(fs::exists(in("sheet.png")));
 }
 
 TEST_F(RunFaults, EmbeddingsTooLargeNameTheirFile) {

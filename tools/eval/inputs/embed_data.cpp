@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -65,6 +66,13 @@ std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Datase
   }
 }
 
+void refuse_infinite(const EmbeddingSet& set, const std::string& checkpoint) {
+  if (std::ranges::all_of(set.embeddings, [](float x) { return std::isfinite(x); })) return;
+  fail<InputError>(
+      "{}: embeds pictures as not-a-number or infinity; its weights are no network's, use another",
+      checkpoint);
+}
+
 // The item of each row: all items in order, except those that were left out.
 std::vector<std::int64_t> items_of(const EmbeddingSet& set, const Dataset& data) {
   std::vector<std::int64_t> items;
@@ -93,6 +101,7 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
   std::optional<EmbeddingSet> set = embed_all(embedder, data, embedding, options.data);
   if (!set) stop_if_interrupted();
   progress.finish();
+  refuse_infinite(*set, options.checkpoint);
   // A smaller gallery changes every metric, so this is printed even with --quiet.
   constexpr std::size_t kNamed = 10;
   const std::vector<BadImage>& skipped = embedder.bad_images();

@@ -12,7 +12,8 @@ namespace rk {
 // Opens the checkpoint; remarks about the weights become notes.
 Checkpoint open_network(const NetworkOptions& options);
 
-// Embeds the pictures of `data`; prints which ones --skip-bad left out.
+// Embeds the pictures of `data`; prints which ones --skip-bad left out. Throws InputError if the
+// network makes a number that is not finite.
 EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
                             const NetworkOptions& options, const CommonOptions& common);
 
