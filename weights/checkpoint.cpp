@@ -209,8 +209,8 @@ Checkpoint::Checkpoint(Hdf5Reader file, std::string sha256)
     fail<InputError>("{}: is not a checkpoint; give last.h5 or best.h5 of a run", path_);
   }
   if (const std::int64_t version = integer(file_, "version"); version != kVersion) {
-    fail<InputError>("{}: has version {} of the format, this program reads {}; use a newer Rankine",
-                     path_, version, kVersion);
+    fail<OtherVersion>("{}: has version {} of the format, this program reads {}; use {} Rankine",
+                       path_, version, kVersion, version > kVersion ? "a newer" : "an older");
   }
   read_model();
   has_run_ = file_.has("/run");

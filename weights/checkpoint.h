@@ -22,7 +22,8 @@
 //                                pictures are turned upright), source_sha256 (64 hexadecimal digits
 //                                or empty)
 //
-// Errors are InputErrors that name the file and all tensors that do not fit.
+// Errors are InputErrors that name the file and all tensors that do not fit; OtherVersion if the
+// file is of another version of the format.
 #pragma once
 
 #include "weights/hdf5/file.h"
@@ -141,6 +142,9 @@ class Checkpoint {
   // Reads and checks the whole file: the seal, the schema, that every weight is finite and that no
   // variance is negative.
   explicit Checkpoint(const std::string& path);
+  // The same of a file whose seal was checked before; throws InputError if another file has
+  // replaced it since.
+  Checkpoint(const std::string& path, const Seal& seal);
   // The same for the result of CheckpointWriter::finish(); `path` is for messages.
   Checkpoint(const std::string& path, std::span<const std::byte> file);
   // The same without the seal, from an open reader; `sha256` is the digest of the file.
@@ -178,7 +182,6 @@ class Checkpoint {
   void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;
 
  private:
-  Checkpoint(const std::string& path, const Seal& seal);
   void read_model();
   void read_run();
   void check_values() const;

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
+#include "weights/sealed_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -61,6 +62,8 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
     return nullptr;
   } catch (const SystemError&) {
     throw;  // it may be the newest one there is
+  } catch (const OtherVersion&) {
+    throw;  // it is whole, so that a run from an earlier one would replace it
   } catch (const InputError& error) {
     skipped.push_back(error.what());
     return nullptr;

@@ -106,8 +106,8 @@ Seal check_seal(const std::string& path) {
         path);
   }
   if (footer.version != kVersion || footer.bytes != kSealBytes) {
-    fail<InputError>("{}: was written by a newer Rankine (seal {}); use that version", path,
-                     footer.version);
+    fail<OtherVersion>("{}: was written by a newer Rankine (seal {}); use that version", path,
+                       footer.version);
   }
   if (footer.length != file.bytes() - sizeof footer) {
     fail<InputError>("{}: has {} bytes where it says {}; use another checkpoint", path,

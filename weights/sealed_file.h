@@ -5,6 +5,7 @@
 // HDF5 and h5py open such a file as if the footer were not there. Little-endian.
 #pragma once
 
+#include "engine/base/error.h"
 #include "engine/system/file_identity.h"
 
 #include <array>
@@ -25,6 +26,13 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes);
 // Whether a file ends in such a footer; false if it cannot be read.
 bool is_sealed(const std::string& path);
 
+// The file is whole, but of another version of its format: its run goes on with the Rankine that
+// wrote it, and must not be replaced by an earlier state.
+class OtherVersion : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 // Appends the footer.
 void seal(std::vector<std::byte>& bytes);
 
@@ -34,7 +42,8 @@ struct Seal {
 };
 
 // Reads the file once, without holding it in memory. Throws InputError "<path>: ..." if it cannot
-// be read, has no footer, or differs in length or checksum.
+// be read, has no footer, or differs in length or checksum; OtherVersion if a newer Rankine sealed
+// it.
 Seal check_seal(const std::string& path);
 
 }  // namespace rk

@@ -97,6 +97,11 @@ Listing list_folder(const fs::path& folder) {
       if (error == std::errc::too_many_symbolic_link_levels) {
         fail<InputError>("{}: a link that leads back to itself; remove it", entry.path().string());
       }
+      // It may be a class.
+      if (error && status.type() != fs::file_type::not_found) {
+        fail<InputError>("{}: cannot be looked at ({}); check its permissions",
+                         entry.path().string(), error.message());
+      }
       if (status.type() == fs::file_type::directory) {
         if (!is_litter(name)) listing.folders.push_back(name);
       } else if (const std::string ending = ending_of(name); !is_image_ending(ending)) {
@@ -105,9 +110,6 @@ Listing list_folder(const fs::path& folder) {
                  status.type() == fs::file_type::not_found) {
         // A dangling link counts as an image: reading it gives the error, as for any bad file.
         listing.images.push_back(name);
-      } else if (error) {
-        fail<InputError>("{}: cannot be looked at ({}); check its permissions",
-                         entry.path().string(), error.message());
       } else {
         fail<InputError>("{}: neither a file nor a folder; remove it", entry.path().string());
       }

@@ -8,6 +8,8 @@
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
 #include "tests/host_gpu/device/stream.h"
+#include "tests/support/child_process.h"
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_step_device.h"
 #include "tools/bench/tuning/batchnorm_timing.h"
@@ -128,6 +130,21 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
               0);
     EXPECT_TRUE(rest.empty()) << rest[0];
   }
+}
+
+// Plans of another GPU would be mixed with those of this one.
+TEST(BenchStepDevice, PlansOfAnotherGpuAreKept) {
+  const Context context(2, Device{.cuda = true});
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "plans.txt").string();
+  GpuPlans before("another GPU, cuDNN 1");
+  before.add("a graph", "eng1", "");
+  folder.write("plans.txt", before.text());
+  EXPECT_EQ(message_of<UsageError>(
+                [&] { tune_plans(context, small(), 1, kNoEnd, path, [](const TunedGraph&) {}); }),
+            "--tune " + path + ": holds the plans of another GPU, cuDNN 1, this is " +
+                context.cuda().name() + "; give another file");
+  EXPECT_EQ(file_text(path), before.text());
 }
 
 // One comparison that is refused costs its own result, not those of the others.

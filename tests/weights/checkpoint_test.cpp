@@ -88,6 +88,20 @@ class CheckpointTest : public ::testing::Test {
     ADD_FAILURE() << "nothing was refused";
     return {};
   }
+  // A whole checkpoint that says that it is of another version.
+  std::vector<std::byte> with_version(std::int64_t version) {
+    std::vector<std::byte> bytes = State().bytes();
+    bytes.resize(bytes.size() - kSealBytes);
+    save(bytes);
+    const hid_t file = H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t attribute = H5Aopen(file, "version", H5P_DEFAULT);
+    EXPECT_GE(H5Awrite(attribute, H5T_NATIVE_INT64, &version), 0);
+    H5Aclose(attribute);
+    H5Fclose(file);
+    bytes = read_file(path_, std::size_t{1} << 20);
+    seal(bytes);
+    return bytes;
+  }
   const TemporaryFolder temporary_;
   const std::string folder_ = temporary_.path().string();
   const std::string path_ = folder_ + "/last.h5";
@@ -233,8 +247,33 @@ TEST_F(CheckpointTest, HasTheIdentityOfTheFileThatWasChecked) {
   EXPECT_EQ(seal.digest, digest);
   EXPECT_EQ(Checkpoint(path_).sha256(), hexadecimal(digest));
   EXPECT_EQ(Checkpoint(path_, all).sha256(), hexadecimal(digest));
+  EXPECT_EQ(Checkpoint(path_, seal).run().step, 7);
   save(State().bytes());  // equal bytes, another file
   EXPECT_NE(Hdf5Reader(path_).identity(), seal.file);
+  EXPECT_NE(refusal([&] { Checkpoint(path_, seal); }).find("was replaced while it was read"),
+            std::string::npos);
+}
+
+// The fields of files are kept under their names in every version, so it is the version that says
+// what they mean. A run must not go on from an earlier checkpoint, which would replace this one.
+TEST_F(CheckpointTest, OtherVersionsAreRefusedAndKept) {
+  FileCalls calls;
+  save_last(folder_, State().bytes(), calls);
+  save_last(folder_, State().bytes(), calls);
+  std::vector<std::byte> sealed_by_another = State().bytes();
+  sealed_by_another[sealed_by_another.size() - kSealBytes + 8] = std::byte{2};
+  const std::pair<std::vector<std::byte>, const char*> others[] = {
+      {with_version(2), "has version 2 of the format, this program reads 1; use a newer Rankine"},
+      {with_version(0), "has version 0 of the format, this program reads 1; use an older Rankine"},
+      {sealed_by_another, "was written by a newer Rankine (seal 2); use that version"}};
+  for (const auto& [bytes, part] : others) {
+    EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("last.h5: " + std::string(part)),
+              std::string::npos)
+        << part;
+    EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("last.h5: " + std::string(part)),
+              std::string::npos)
+        << part;
+  }
 }
 
 TEST_F(CheckpointTest, AnotherNetworkIsRefusedByName) {

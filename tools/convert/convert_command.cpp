@@ -151,7 +151,8 @@ struct Format {
 };
 constexpr std::array<Format, 3> kFormats = {{
     {"safetensors", ".safetensors", "safetensors", safetensors_bytes, check_safetensors},
-    {"onnx", ".onnx", "an ONNX graph", onnx_bytes, check_onnx},
+    {"onnx", ".onnx", "an ONNX graph",
+     [](const NetworkWeights& weights) { return onnx_bytes(weights); }, check_onnx},
     {"h5", ".h5", "Rankine weights", checkpoint_bytes, check_checkpoint},
 }};
 
@@ -392,12 +393,14 @@ class Convert final : public Command {
     json["findings"] = problems;
     if (!problems.empty()) {
       for (const std::string& line : problems) say("  {}\n", line);
-      if (!common.force) {
+      // Rankine's own weights are checked wherever they are read.
+      const bool never = !out_.empty() && format().bytes == checkpoint_bytes;
+      if (never || !common.force) {
         fail<InputError>(
-            "{}: {} with values that no training can begin with ({}{}); take "
-            "another file, or --force",
+            "{}: {} with values that no training can begin with ({}{}); take another file, or {}",
             in_, counted(problems.size(), "tensor"), problems[0],
-            problems.size() > 1 ? ", ..." : "");
+            problems.size() > 1 ? ", ..." : "",
+            never ? "write safetensors with --force" : "--force");
       }
     }
     if (dry_run_) {

@@ -7,14 +7,12 @@
 #include "weights/onnx/schema.h"
 
 #include <cstring>
-#include <limits>
 #include <utility>
 
 namespace rk {
 namespace {
 
 constexpr std::int64_t kIrVersion = 8, kOperatorSet = 17;
-constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();  // protobuf's limit
 
 constexpr float kGemEpsilon = 1e-6F;  // as in layers/pool.h
 constexpr float kLeastNorm = 1e-12F;  // as in layers/l2norm.h
@@ -100,7 +98,7 @@ void describe(onnx::ValueInfoProto& value, const char* name,
 
 }  // namespace
 
-std::vector<std::byte> onnx_bytes(const NetworkWeights& weights) {
+std::vector<std::byte> onnx_bytes(const NetworkWeights& weights, std::size_t most) {
   const ModelDescription& model = weights.model;
   const NetworkWeights::Tensor* embedding = weights.find("embedding.weight");
   onnx::ModelProto file;
@@ -123,9 +121,9 @@ std::vector<std::byte> onnx_bytes(const NetworkWeights& weights) {
   if (embedding != nullptr) x = layers.linear(x, "embedding");
   normalise(layers, x, "embeddings");
   const std::size_t size = file.ByteSizeLong();
-  if (size > kMostBytes) {
-    fail<UsageError>("--to onnx: takes {} MiB, and one ONNX file holds 2048; write safetensors",
-                     size >> 20);
+  if (size > most) {
+    fail<UsageError>("--to onnx: takes {} MiB, and one ONNX file holds {}; write safetensors",
+                     size >> 20, (most >> 20) + 1);
   }
   std::vector<std::byte> bytes(size);
   expect(file.SerializeToArray(bytes.data(), static_cast<int>(size)), "[onnx] cannot serialize");
@@ -139,7 +137,7 @@ void check_onnx(std::span<const std::byte> file, const NetworkWeights& weights,
     fail<InputError>("{}: {} was not written as it was read; give another format with --to", name,
                      what);
   };
-  if (file.size() > kMostBytes ||
+  if (file.size() > kMostOnnxBytes ||
       !model.ParseFromArray(file.data(), static_cast<int>(file.size()))) {
     refuse("the graph");
   }

@@ -12,10 +12,20 @@
 
 #include "weights/foreign/network_weights.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
 namespace rk {
 
-// Throws UsageError if the file would exceed the format's limit of 2 GiB.
-std::vector<std::byte> onnx_bytes(const NetworkWeights& weights);
+// The limit of the format, which is protobuf's.
+inline constexpr std::size_t kMostOnnxBytes = std::numeric_limits<std::int32_t>::max();
+
+// Throws UsageError if the file would have more than `most` bytes.
+std::vector<std::byte> onnx_bytes(const NetworkWeights& weights, std::size_t most = kMostOnnxBytes);
 
 // Throws InputError unless `file`, read back, is such a graph with the tensors of `weights`. `name`
 // is for messages.

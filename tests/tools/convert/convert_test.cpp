@@ -220,10 +220,25 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   std::memcpy(content.storages[0].bytes.data(), &not_a_number, sizeof(not_a_number));
   folder_.write("nan.pth", torch_zip(content));
   folder_.write("o.h5", "");
-  const Finished nan = run("convert", {in("nan.pth"), in("o.h5")});
+  for (const char* force : {"--no-crc", "--force"}) {  // Rankine's own weights have no NaN
+    const Finished nan = run("convert", {in("nan.pth"), in("o.h5"), force});
+    EXPECT_EQ(nan.code, 3);
+    EXPECT_TRUE(holds(nan.err,
+                      "conv1.weight: 1 value not finite); take another file, or write "
+                      "safetensors with --force"))
+        << nan.err;
+    EXPECT_EQ(file_text(in("o.h5")), "");
+  }
+  const std::vector<std::string> exported{in("nan.pth"), in("o.safetensors")};
+  const Finished nan = run("convert", exported);
   EXPECT_EQ(nan.code, 3);
-  EXPECT_TRUE(holds(nan.err, "conv1.weight: 1 value not finite")) << nan.err;
-  EXPECT_EQ(file_text(in("o.h5")), "");
+  EXPECT_TRUE(holds(nan.err, "conv1.weight: 1 value not finite); take another file, or --force"))
+      << nan.err;
+  EXPECT_FALSE(std::filesystem::exists(in("o.safetensors")));
+  const Finished forced = run("convert", {exported[0], exported[1], "--force"});
+  EXPECT_EQ(forced.code, 0) << forced.err;
+  EXPECT_TRUE(holds(forced.out, "conv1.weight: 1 value not finite"));
+  EXPECT_TRUE(std::filesystem::exists(in("o.safetensors")));
 }
 
 // An output that cannot be written must be answered like any bad file: one line, exit code 3, and

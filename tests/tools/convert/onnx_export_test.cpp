@@ -368,6 +368,15 @@ TEST(OnnxExport, OfEveryNetwork) {
   }
 }
 
+TEST(OnnxExport, TooLargeAFileIsRefused) {
+  const NetworkWeights weights = generated("resnet20", 8, {});
+  const std::size_t bytes = onnx_bytes(weights).size();
+  EXPECT_EQ(onnx_bytes(weights, bytes).size(), bytes);
+  EXPECT_EQ(message_of<UsageError>([&] { onnx_bytes(weights, bytes - 1); }),
+            "--to onnx: takes 1 MiB, and one ONNX file holds 2; write safetensors");
+  EXPECT_EQ(kMostOnnxBytes, 0x7fffffffU);
+}
+
 TEST(OnnxExport, SaysWhatItIs) {
   const NetworkWeights weights = generated("resnet50", 16, {.bottleneck = true});
   const std::vector<std::byte> bytes = onnx_bytes(weights);

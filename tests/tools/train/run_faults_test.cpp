@@ -561,6 +561,8 @@ TEST_F(CheckpointValues, AreCheckedWhereTheyEnter) {
   // Values that only a resumed run reads.
   const std::pair<const char*, Change> gone_on_with[] = {
       {"is no JSON", [](ModelDescription&, RunState& r) { r.history = {"no JSON"}; }},
+      {"the checkpoint's history is damaged",
+       [](ModelDescription&, RunState& r) { r.history = {"7"}; }},
       {"cannot be counted", [](ModelDescription&, RunState& r) { r.step = std::int64_t{1} << 60; }},
       {"cannot be counted",
        [](ModelDescription&, RunState& r) { r.since_best = std::int64_t{1} << 60; }}};
