@@ -57,6 +57,7 @@ TEST(Ranking, AThousandScoresAreExact) {
 // Scores whose v (score and margin) are often equal in float though not in double. Positives move
 // up, so no negative may end with fewer positives above it.
 TEST(Ranking, InFloatNoPositiveFallsBelowANegative) {
+  const std::uint64_t seed = random_seed();
   const Context context(2);
   for (const char* name : {"rambo_map", "rambo_map_apc"}) {
     for (const double lambda : {1e-3, 0.1}) {
@@ -65,7 +66,7 @@ TEST(Ranking, InFloatNoPositiveFallsBelowANegative) {
       data.rows = 60'000;  // so many that the last ones' steps are below float's spacing
       data.classes = 1;
       for (std::int64_t i = 0; i < data.rows; ++i) {
-        CounterRandom random(random_seed(), 2, static_cast<std::uint64_t>(i));
+        CounterRandom random(seed, 2, static_cast<std::uint64_t>(i));
         data.scores.push_back(static_cast<float>(1 / (1 + std::exp(-random.normal()))));
         data.targets.push_back(random.below(2) == 0 ? 1 : 0);
       }

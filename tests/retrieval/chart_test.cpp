@@ -2,6 +2,7 @@
 #include "retrieval/report/chart.h"
 
 #include "tests/support/page.h"
+#include "tests/support/random_seed.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -59,9 +60,7 @@ std::vector<std::pair<double, double>> points_of(const PageElement& path) {
 }
 
 TEST(Chart, PointsAreWhereTheAxesSay) {
-  const auto seed = static_cast<std::uint32_t>(std::random_device{}());
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(static_cast<unsigned>(random_seed()));
   const auto uniform = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
   };

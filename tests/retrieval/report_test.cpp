@@ -8,6 +8,7 @@
 #include "retrieval/report/query_choice.h"
 #include "retrieval/statistics/per_class.h"
 #include "tests/support/page.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
@@ -342,9 +343,7 @@ TEST(Report, StaysSmallWithTenThousandQueries) {
 }
 
 TEST(QueryChoice, IsThatOfItsDefinition) {
-  const auto seed = static_cast<std::uint32_t>(std::random_device{}());
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(static_cast<unsigned>(random_seed()));
   for (int round = 0; round < 300; ++round) {
     const std::size_t n = std::uniform_int_distribution<std::size_t>(0, 30)(random);
     PerQuery a, b;
@@ -402,9 +401,7 @@ TEST(QueryChoice, IsThatOfItsDefinition) {
 }
 
 TEST(Confusions, AreCountedOverFirstResults) {
-  const auto seed = static_cast<std::uint32_t>(std::random_device{}());
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937 random(seed);
+  std::mt19937 random(static_cast<unsigned>(random_seed()));
   for (int round = 0; round < 100; ++round) {
     EmbeddingSet set;
     const int n = std::uniform_int_distribution(1, 40)(random);
