@@ -143,12 +143,6 @@ std::vector<Flag> statistics_flags() {
   return {
       {{"--confidence", "0.9"}, holds_value("/intervals/confidence", 0.9)},
       {{"--confidence", "0.9", "--resample", "queries"}, holds_value("/intervals/over", "queries")},
-      {{"--confidence", "0.9", "--seed", "5"},
-       [](const Said& with, const Said&) {
-         const auto& interval = with.result["intervals"]["map"];
-         EXPECT_LT(interval[0], with.result["metrics"]["map"]);
-         EXPECT_GT(interval[1], with.result["metrics"]["map"]);
-       }},
       {{"--resample", "queries"}, ends_with(2, "--resample requires --confidence")},
       {{"--per-class"}, adds("/per_class", 6)},
       {{"--curves"}, adds("/pairs/histogram/positive", 200)},
@@ -175,54 +169,66 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
   std::string ones;
   for (int row = 0; row < 23; ++row) ones += "1\n";
   folder_.write("ones.csv", ones);
-  const std::vector<Flag> flags =
-      beside(beside(common(), statistics_flags()),
-             {{{"--gallery", in("g.h5")}, holds_value("/metrics/num_gallery", 23)},
-              {{"--labels", in("all_different.csv")}, holds_value("/classes", 24)},
-              {{"--gallery", in("g.h5"), "--gallery-labels", in("ones.csv")},
-               holds_value("/gallery_classes", 1)},
-              {{"--embeddings", in("long.h5"), "--normalize"},
-               [&](const Said& with, const Said& without) {
-                 EXPECT_NEAR(with.result["metrics"]["pos_mean"].get<double>(),
-                             without.result["metrics"]["pos_mean"].get<double>(), 1e-6);
-                 EXPECT_EQ(with.end.err.find("have lengths"), std::string::npos);
-               }},
-              {{"--embeddings", in("long.h5")}, changes_value("/metrics/pos_mean")},
-              {{"--save-embeddings", in("copy.h5")},
-               [&](const Said& with, const Said&) {
-                 EXPECT_EQ(with.end.code, 0) << with.end.err;
-                 EXPECT_EQ(read_embeddings(in("copy.h5")).embeddings, set_.embeddings);
-               }},
-              {{"--save-neighbours", in("n.h5"), "--topk", "5"},
-               [&](const Said& with, const Said&) {
-                 EXPECT_EQ(with.end.code, 0) << with.end.err;
-                 EXPECT_EQ(Hdf5Reader(in("n.h5")).info("/neighbours").dims,
-                           (std::vector<std::int64_t>{24, 5}));
-                 EXPECT_EQ(Hdf5Reader(in("n.h5")).info("/scores").dims,
-                           (std::vector<std::int64_t>{24, 5}));
-               }},
-              {{"--recall-at", "3,7"},
-               [](const Said& with, const Said& without) {
-                 EXPECT_TRUE(with.result["metrics"].contains("recall_at_3"));
-                 EXPECT_TRUE(with.result["metrics"].contains("recall_at_7"));
-                 EXPECT_FALSE(with.result["metrics"].contains("recall_at_10"));
-                 EXPECT_FALSE(without.result["metrics"].contains("recall_at_7"));
-               }},
-              {{"--per-query"},
-               [](const Said& with, const Said& without) {
-                 EXPECT_EQ(with.result["metrics"]["per_query"]["ap"].size(), 24U);
-                 EXPECT_FALSE(without.result["metrics"].contains("per_query"));
-               }},
-              {{"--report", in("report.html")},
-               [&](const Said& with, const Said&) {
-                 EXPECT_EQ(with.end.code, 0) << with.end.err;
-                 EXPECT_TRUE(file_text(in("report.html")).starts_with("<!DOCTYPE html>"));
-               }},
-              {{"--compare", "a", "b"}, ends_with(2, "leave --checkpoint, --embeddings")},
-              {{"--verbose"}, [](const Said& with, const Said& without) {
-                 EXPECT_TRUE(holds(with.end.out, "GFLOP in tiles"));
-                 EXPECT_EQ(without.end.out.find("GFLOP"), std::string::npos);
-               }}});
+  const std::vector<Flag> flags = beside(
+      beside(common(), statistics_flags()),
+      {{{"--gallery", in("g.h5")}, holds_value("/metrics/num_gallery", 23)},
+       {{"--labels", in("all_different.csv")}, holds_value("/classes", 24)},
+       {{"--gallery", in("g.h5"), "--gallery-labels", in("ones.csv")},
+        holds_value("/gallery_classes", 1)},
+       {{"--embeddings", in("long.h5"), "--normalize"},
+        [&](const Said& with, const Said& without) {
+          EXPECT_NEAR(with.result["metrics"]["pos_mean"].get<double>(),
+                      without.result["metrics"]["pos_mean"].get<double>(), 1e-6);
+          EXPECT_EQ(with.end.err.find("have lengths"), std::string::npos);
+        }},
+       {{"--embeddings", in("long.h5")}, changes_value("/metrics/pos_mean")},
+       {{"--save-embeddings", in("copy.h5")},
+        [&](const Said& with, const Said&) {
+          EXPECT_EQ(with.end.code, 0) << with.end.err;
+          EXPECT_EQ(read_embeddings(in("copy.h5")).embeddings, set_.embeddings);
+        }},
+       {{"--save-neighbours", in("n.h5"), "--topk", "5"},
+        [&](const Said& with, const Said&) {
+          EXPECT_EQ(with.end.code, 0) << with.end.err;
+          EXPECT_EQ(Hdf5Reader(in("n.h5")).info("/neighbours").dims,
+                    (std::vector<std::int64_t>{24, 5}));
+          EXPECT_EQ(Hdf5Reader(in("n.h5")).info("/scores").dims,
+                    (std::vector<std::int64_t>{24, 5}));
+        }},
+       {{"--recall-at", "3,7"},
+        [](const Said& with, const Said& without) {
+          EXPECT_TRUE(with.result["metrics"].contains("recall_at_3"));
+          EXPECT_TRUE(with.result["metrics"].contains("recall_at_7"));
+          EXPECT_FALSE(with.result["metrics"].contains("recall_at_10"));
+          EXPECT_FALSE(without.result["metrics"].contains("recall_at_7"));
+        }},
+       {{"--confidence", "0.9", "--seed", "5"},
+        [&](const Said& with, const Said&) {
+          const json& interval = with.result["intervals"]["map"];
+          EXPECT_LT(interval[0], with.result["metrics"]["map"]);
+          EXPECT_GT(interval[1], with.result["metrics"]["map"]);
+          const auto intervals = [&](const Words& seed) {
+            return say({RK_BIN "/eval", "--embeddings", in("e.h5"), "--confidence", "0.9"}, seed)
+                .result["intervals"];
+          };
+          EXPECT_EQ(intervals({"--seed", "5"}), with.result["intervals"]);
+          EXPECT_NE(intervals({}), with.result["intervals"]);
+        }},
+       {{"--per-query"},
+        [](const Said& with, const Said& without) {
+          EXPECT_EQ(with.result["metrics"]["per_query"]["ap"].size(), 24U);
+          EXPECT_FALSE(without.result["metrics"].contains("per_query"));
+        }},
+       {{"--report", in("report.html")},
+        [&](const Said& with, const Said&) {
+          EXPECT_EQ(with.end.code, 0) << with.end.err;
+          EXPECT_TRUE(file_text(in("report.html")).starts_with("<!DOCTYPE html>"));
+        }},
+       {{"--compare", "a", "b"}, ends_with(2, "leave --checkpoint, --embeddings")},
+       {{"--verbose"}, [](const Said& with, const Said& without) {
+          EXPECT_TRUE(holds(with.end.out, "GFLOP in tiles"));
+          EXPECT_EQ(without.end.out.find("GFLOP"), std::string::npos);
+        }}});
   std::set<std::string> other = everywhere();
   // Flags of evaluating images and of searching have their own cases.
   other.insert({"--checkpoint", "--data", "--split", "--batch", "--workers", "--skip-bad", "--arch",
