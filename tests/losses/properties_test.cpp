@@ -276,11 +276,13 @@ TEST_P(LossProperties, ASmallerBatchThanPlannedIsFine) {
   LossShape larger = data.shape();
   larger.rows += 9;
   larger.memory += 4;
+  larger.classes += 3;
   LossFunction<double> function(context_, spec_, larger, false);
   const LossResult<double> result = function(data);
   const LossResult<double> expected = run(data);
   EXPECT_EQ(result.loss, expected.loss);
   EXPECT_EQ(result.grad, expected.grad);
+  EXPECT_EQ(result.grad_proxies, expected.grad_proxies);
 }
 
 TEST_P(LossProperties, NanIsAnErrorThatNamesTheRow) {

@@ -1,7 +1,6 @@
 #include "retrieval/evaluate.h"
 
 #include "engine/base/error.h"
-#include "retrieval/passes/score_tiles.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
@@ -345,17 +344,6 @@ TEST(Evaluate, RefusesScoresThatFloat32CannotHold) {
   EXPECT_EQ(evaluate(Context(1), scaled(0x1p-49F).view())->map, whole->map);
   EXPECT_THROW(evaluate(Context(1), scaled(0x1p-52F).view()), InputError);
   EXPECT_EQ(evaluate(Context(1), scaled(0).view())->recall_for(1), 0);  // all are ties
-}
-
-TEST(ScoreTiles, ProductsDoNotDependOnTheirPlaceInATile) {
-  const Context context(2);
-  for (const std::int64_t dim : {1, 64, 100, 512, 2048}) {
-    const EmbeddingSet set = unit_set(2, dim, 1);
-    const std::vector<std::int64_t> order{0, 1};
-    const ScoreTiles tiles(context, {set.embeddings.data(), order.data(), 2},
-                           {set.embeddings.data(), order.data(), 2}, dim);
-    EXPECT_TRUE(tiles.position_independent()) << dim;
-  }
 }
 
 }  // namespace
