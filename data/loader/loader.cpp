@@ -6,7 +6,6 @@
 #include "engine/system/read_file.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -236,17 +235,17 @@ bool Loader::State::known_bad(std::int64_t index, std::vector<BadImage>& met) {
   return true;
 }
 
-// Failures of the system may be temporary: reading is retried for two seconds, and such a failure
-// is never counted against the picture.
+// Failures of the system may be temporary: reading is retried, and such a failure is never counted
+// against the picture.
 const Image& Loader::State::load(std::int64_t index, Image& own) {
-  constexpr std::array kWaits = {100, 400, 1500};  // milliseconds
   for (std::size_t tries = 0;; ++tries) {
     try {
       return cache.get(index, own);
     } catch (const SystemError&) {
-      if (tries == kWaits.size()) given_up = true;  // other pictures then fail without retries
+      // Once it has failed for good, other pictures fail without retries.
+      if (tries == options.retry_waits.size()) given_up = true;
       if (given_up) throw;
-      std::this_thread::sleep_for(std::chrono::milliseconds(kWaits[tries]));
+      std::this_thread::sleep_for(options.retry_waits[tries]);
     }
   }
 }

@@ -10,14 +10,15 @@
 // delivered). Each bad picture is reported once, in the first batch that meets it. More than
 // max_bad bad pictures, or with kReplace a class without any readable picture, ends the run with an
 // InputError, at the same batch for any number of threads. A failure of the system (SystemError,
-// engine/system/read_file.h) does not make a picture bad: reading is retried, then the error is
-// thrown, whatever the policy.
+// engine/system/read_file.h) does not make a picture bad: reading is retried, for two seconds
+// unless retry_waits says otherwise, then the error is thrown, whatever the policy.
 #pragma once
 
 #include "data/images/augment.h"
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -60,6 +61,10 @@ struct LoaderOptions {
   std::int64_t first_epoch = 0;
   std::int64_t first_batch = 0;  // of the first epoch
   std::int64_t end_epoch = -1;   // next() returns null at this epoch; -1: endless
+  // Before each further try of a read in which the system failed.
+  std::vector<std::chrono::milliseconds> retry_waits = {std::chrono::milliseconds(100),
+                                                        std::chrono::milliseconds(400),
+                                                        std::chrono::milliseconds(1500)};
   // Bad pictures found before a resume: they are counted, but not read again.
   std::vector<BadImage> known_bad = {};
 };

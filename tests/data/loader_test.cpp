@@ -404,7 +404,11 @@ TEST_F(LoaderWithoutFiles, FailuresOfTheSystemAreNoBadPictures) {
   for (const BadPolicy policy : {BadPolicy::kReplace, BadPolicy::kSkip, BadPolicy::kFail}) {
     allow_files(false);
     Loader loader(data, *sampler, center_crop(8, 8),
-                  {.workers = 2, .bad = policy, .max_bad = -1, .end_epoch = 1});
+                  {.workers = 2,
+                   .bad = policy,
+                   .max_bad = -1,
+                   .end_epoch = 1,
+                   .retry_waits = {std::chrono::milliseconds(1)}});
     EXPECT_THROW(loader.next(), SystemError);
     EXPECT_TRUE(loader.bad_images().empty());
     allow_files(true);

