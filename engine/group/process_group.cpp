@@ -15,7 +15,6 @@ class GroupOfOne final : public ProcessGroup {
   int size() const override { return 1; }
   void all_reduce_sum(std::span<float>) override {}
   int all_reduce_max(int value) override { return value; }
-  void end_together() override {}
   void leave(int) override {}
 
  protected:
@@ -24,6 +23,7 @@ class GroupOfOne final : public ProcessGroup {
            all.size());
     if (mine.data() != all.data()) std::ranges::copy(mine, all.begin());
   }
+  void wait_for_all() override {}
 };
 
 // The number of processes started, this one included, as the starters report it: Open MPI; MPICH,

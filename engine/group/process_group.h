@@ -32,13 +32,21 @@ class ProcessGroup {
 
   // Waits until every process, all about to leave for the same reason, has saved what it still had
   // to.
-  virtual void end_together() = 0;
+  void end_together() {
+    wait_for_all();
+    ended_together_ = true;
+  }
+  bool ended_together() const { return ended_together_; }
   // The last call. With an exit code other than 0, unless end_together() was called, it ends the
   // other processes with that exit code, because they would wait for this one for ever.
   virtual void leave(int exit_code) = 0;
 
  protected:
   virtual void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  virtual void wait_for_all() = 0;
+
+ private:
+  bool ended_together_ = false;
 };
 
 // A single process, however it was started.

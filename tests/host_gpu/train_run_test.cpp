@@ -37,13 +37,13 @@ class InterruptedGroup final : public ProcessGroup {
     if (--calls_ == 0) take_signal(SIGTERM);
     return value;
   }
-  void end_together() override {}
   void leave(int) override {}
 
  protected:
   void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
     std::ranges::copy(mine, all.begin());
   }
+  void wait_for_all() override {}
 
  private:
   int calls_;

@@ -48,7 +48,6 @@ class ThreadGroup final : public ProcessGroup {
     meeting_.barrier.arrive_and_wait();
     return result;
   }
-  void end_together() override { meeting_.barrier.arrive_and_wait(); }
   void leave(int) override {}
 
  protected:
@@ -61,6 +60,7 @@ class ThreadGroup final : public ProcessGroup {
     }
     meeting_.barrier.arrive_and_wait();
   }
+  void wait_for_all() override { meeting_.barrier.arrive_and_wait(); }
 
  private:
   struct Meeting {

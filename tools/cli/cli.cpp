@@ -308,9 +308,11 @@ void set_command(int argc, const char* const* argv, CommonOptions& common) {
 }
 
 // Errors in flags or files mostly concern all processes. The first process reports the error and
-// ends the others, which wait for this before they would report it too.
+// ends the others, which wait for this before they would report it too. Processes that left
+// together have settled who reports it.
 void let_the_first_say_it(const ProcessGroup* group) {
-  if (group != nullptr && !group->first()) std::this_thread::sleep_for(std::chrono::seconds(10));
+  if (group == nullptr || group->first() || group->ended_together()) return;
+  std::this_thread::sleep_for(std::chrono::seconds(10));
 }
 
 // Several processes appear as one to the user: only the first one prints.

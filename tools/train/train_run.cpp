@@ -587,13 +587,16 @@ void TrainRun::save_before_leaving() {
 }
 
 void TrainRun::leave_if_failed() {
-  if (processes_.all_reduce_max(failure_ ? 1 : 0) == 0) return;
+  // The first of the processes that failed reports its error.
+  const int ours = failure_ ? processes_.size() - processes_.rank() : 0;
+  const int reporting = processes_.all_reduce_max(ours);
+  if (reporting == 0) return;
   finish_steps();
   bad_.gather(loader_->bad_images());
   save_before_leaving();
   processes_.end_together();
-  if (failure_) std::rethrow_exception(failure_);
-  throw InputError("");  // another process reports the error
+  if (reporting == ours) std::rethrow_exception(failure_);
+  throw InputError("");
 }
 
 void TrainRun::announce(const std::string& what, double seconds) const {

@@ -55,13 +55,8 @@ class MpiGroup final : public ProcessGroup {
     return result;
   }
 
-  void end_together() override {
-    MPI_Barrier(MPI_COMM_WORLD);
-    ended_together_ = true;
-  }
-
   void leave(int exit_code) override {
-    if (exit_code == 0 || ended_together_) {
+    if (exit_code == 0 || ended_together()) {
       MPI_Finalize();
     } else {
       MPI_Abort(MPI_COMM_WORLD, exit_code);
@@ -77,11 +72,11 @@ class MpiGroup final : public ProcessGroup {
     MPI_Allgather(in_place ? MPI_IN_PLACE : mine.data(), bytes, MPI_BYTE, all.data(), bytes,
                   MPI_BYTE, MPI_COMM_WORLD);
   }
+  void wait_for_all() override { MPI_Barrier(MPI_COMM_WORLD); }
 
  private:
   int rank_ = 0;
   int size_ = 1;
-  bool ended_together_ = false;
   std::vector<int> parts_, begins_;  // of a sum, by process
   std::vector<float> sums_;          // this process's part; grows up to the largest sum
 };

@@ -158,6 +158,7 @@ TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
   EXPECT_EQ(too_many.code, 3) << too_many.err;
   EXPECT_TRUE(holds(too_many.err, "of 64 images cannot be read, more than the 20 allowed"));
   EXPECT_TRUE(holds(too_many.err, "saved after step 4"));
+  EXPECT_EQ(too_many.err.find("error: "), too_many.err.rfind("error: ")) << too_many.err;
   const std::size_t met = Checkpoint(in("run/last.h5")).run().bad_images.size();
   EXPECT_GT(met, 20U);
   std::istringstream list(file_text(in("run/bad_files.txt")));
