@@ -165,6 +165,27 @@ void add_counter(TorchContent& content, const std::string& name, std::int64_t va
 std::string zip_of(const ArchiveMembers& members, bool deflate) {
   return written(members, true, deflate);
 }
+
+std::string zip_of_copies(const std::string& bytes, const std::vector<std::string>& names) {
+  const std::string one = zip_of({{names.front(), bytes}}, true);
+  const std::size_t directory = one.find("PK\x01\x02"), end = one.find("PK\x05\x06");
+  std::string records, entries;
+  for (const std::string& name : names) {
+    std::string record = one.substr(0, directory), entry = one.substr(directory, end - directory);
+    record.replace(30, name.size(), name);  // the name follows each header's fixed part
+    entry.replace(46, name.size(), name);
+    entry.replace(42, 4, little(static_cast<std::uint32_t>(records.size())));
+    records += record;
+    entries += entry;
+  }
+  const auto count = static_cast<std::uint16_t>(names.size());
+  std::string last = one.substr(end);
+  last.replace(8, 8,
+               little(count) + little(count) + little(static_cast<std::uint32_t>(entries.size())));
+  last.replace(16, 4, little(static_cast<std::uint32_t>(records.size())));
+  return records + entries + last;
+}
+
 std::string tar_of(const ArchiveMembers& members) { return written(members, false, false); }
 
 ArchiveMembers torch_zip_members(const TorchContent& content, const std::string& root) {

@@ -57,6 +57,8 @@ void add_counter(TorchContent& content, const std::string& name, std::int64_t va
 
 using ArchiveMembers = std::vector<std::pair<std::string, std::string>>;
 std::string zip_of(const ArchiveMembers& members, bool deflate = false);
+// Holds `bytes` under each of the names, which have one length. They are deflated once.
+std::string zip_of_copies(const std::string& bytes, const std::vector<std::string>& names);
 std::string tar_of(const ArchiveMembers& members);
 
 ArchiveMembers torch_zip_members(const TorchContent& content, const std::string& root = "archive");

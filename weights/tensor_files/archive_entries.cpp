@@ -102,6 +102,7 @@ class Reader {
       const int result = archive_read_data_block(archive_.get(), &block, &size, &offset);
       if (result == ARCHIVE_EOF) break;
       if (result != ARCHIVE_OK) damaged(in_quotes(entry) + ": ");
+      if (size == 0) continue;  // behind data whose length follows them, as in PyTorch's archives
       const auto at = static_cast<std::uint64_t>(offset);
       if (at != (viewed ? view.size() : copy->size())) {
         refuse(in_quotes(entry) + " has holes; save it again");
