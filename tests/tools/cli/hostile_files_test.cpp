@@ -40,7 +40,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 // The largest peak memory of any process that this one has waited for, and of their children.
-std::uint64_t peak_bytes() {
+std::uint64_t peak_bytes_of_children() {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
@@ -79,7 +79,7 @@ TEST(HostileFiles, FilesThatCrashHangAndBloatTheLibraryAreOneLineEach) {
     const auto start = Clock::now();
     const Finished run = eval(kFixtures + file, folder);
     EXPECT_LT(seconds_since(start), seconds) << file;
-    EXPECT_LT(peak_bytes(), kAllowed) << file;
+    EXPECT_LT(peak_bytes_of_children(), kAllowed) << file;
     expect_one_line(run, words);
   }
   const TemporaryFolder folder;
@@ -125,11 +125,11 @@ TEST(HostileFiles, TheInputOfALossTakesNoMoreMemoryThanItMay) {
                       folder.path().string());
   };
   const Finished wide = probe(path);
-  EXPECT_LT(peak_bytes(), kAllowed);
+  EXPECT_LT(peak_bytes_of_children(), kAllowed);
   expect_one_line(wide, "/embeddings takes 1024 MiB as it is read");
   // A loss compares all rows with each other, which takes a square matrix.
   const Finished many = probe(kFixtures + "widen.h5");
-  EXPECT_LT(peak_bytes(), kAllowed);
+  EXPECT_LT(peak_bytes_of_children(), kAllowed);
   expect_one_line(many, "rows, and a loss compares at most 65536 with one another");
 }
 
@@ -185,12 +185,20 @@ void mutate(std::vector<std::byte>& bytes, Random& random) {
   }
 }
 
+// Some damaged files hang the library, which may then be busy for 2 s: a test ends when it has met
+// this many.
+constexpr int kHangs = 2;
+
+int hangs(std::string_view message) {
+  return message.find("keeps the HDF5 library busy") != std::string_view::npos ? 1 : 0;
+}
+
 TEST(HostileFiles, DamagedEmbeddingsAreReadOrRefused) {
   Random random(random_seed());
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "damaged.h5").string();
   const std::vector<std::byte> whole = file_bytes(kFixtures + "ok.h5");
-  for (int i = 0; i < 100 && !HasFailure(); ++i) {
+  for (int i = 0, hung = 0; i < 100 && hung < kHangs && !HasFailure(); ++i) {
     std::vector<std::byte> damaged = whole;
     mutate(damaged, random);
     write_atomic(path, damaged);
@@ -198,8 +206,9 @@ TEST(HostileFiles, DamagedEmbeddingsAreReadOrRefused) {
     const Finished run = eval(path, folder);
     // The library may take 2 s; the rest is for a machine that is busy with other tests.
     EXPECT_LT(seconds_since(start), 60);
-    EXPECT_LT(peak_bytes(), kAllowed);
+    EXPECT_LT(peak_bytes_of_children(), kAllowed);
     if (run.code != 0) expect_one_line(run, ": ");
+    hung += hangs(run.err);
   }
 }
 
@@ -209,7 +218,7 @@ TEST(HostileFiles, DamagedEmbeddingsAreAnInputErrorAtMost) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "damaged.h5").string();
   const std::vector<std::byte> whole = file_bytes(kFixtures + "ok.h5");
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0, hung = 0; i < 200 && hung < kHangs; ++i) {
     std::vector<std::byte> damaged = whole;
     mutate(damaged, random);
     write_atomic(path, damaged);
@@ -217,9 +226,10 @@ TEST(HostileFiles, DamagedEmbeddingsAreAnInputErrorAtMost) {
       read_embeddings(path);
     } catch (const InputError& error) {
       ASSERT_TRUE(holds(error.what(), path));
+      hung += hangs(error.what());
     }
   }
-  EXPECT_LT(peak_bytes(), kAllowed);
+  EXPECT_LT(peak_bytes_of_children(), kAllowed);
 }
 
 CheckpointWriter small_checkpoint(const std::string& settings) {
@@ -243,7 +253,7 @@ TEST(HostileFiles, DamagedCheckpointsWithAFreshSealAreAnInputErrorAtMost) {
   const std::string path = (folder.path() / "damaged.h5").string();
   std::vector<std::byte> whole = small_checkpoint("{}").finish();
   whole.resize(whole.size() - kSealBytes);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0, hung = 0; i < 200 && hung < kHangs; ++i) {
     std::vector<std::byte> damaged = whole;
     mutate(damaged, random);
     seal(damaged);
@@ -255,9 +265,10 @@ TEST(HostileFiles, DamagedCheckpointsWithAFreshSealAreAnInputErrorAtMost) {
       checkpoint.optimizer_state("exp_avg", {"conv1.weight", {20, 30}}, values.data());
     } catch (const InputError& error) {
       ASSERT_TRUE(holds(error.what(), path));
+      hung += hangs(error.what());
     }
   }
-  EXPECT_LT(peak_bytes(), kAllowed);
+  EXPECT_LT(peak_bytes_of_children(), kAllowed);
 }
 
 // A validly sealed last.h5 whose settings are hostile must be refused.
