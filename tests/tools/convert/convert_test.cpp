@@ -2,10 +2,9 @@
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torch_writer.h"
+#include "tests/support/torch_network.h"
 #include "tests/support/torchvision.h"
 #include "tests/tools/train/tiny_run.h"
-#include "weights/architectures/network_tensors.h"
 #include "weights/architectures/registry.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/network_weights.h"
@@ -28,44 +27,17 @@ namespace {
 
 class Convert : public testing::Test {
  protected:
-  // A resnet18 with different values in all places and a classifier of three classes.
-  static TorchContent resnet18() {
-    TorchContent content;
-    for (const NetworkTensor& tensor : network_tensors("resnet18")) {
-      if (tensor.kind == NetworkTensor::Kind::kCounter) {
-        add_counter(content, tensor.name, 4);
-        continue;
-      }
-      std::int64_t count = 1;
-      for (const std::int64_t d : tensor.dims) count *= d;
-      std::vector<float> values(static_cast<std::size_t>(count), 1.0F);
-      if (tensor.kind == NetworkTensor::Kind::kConvolution) {
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          values[i] = 0.05F * std::sin(static_cast<float>(i % 7919));
-        }
-      }
-      add_tensor(content, tensor.name, tensor.dims, values);
-    }
-    add_tensor(content, "fc.weight", {3, 512}, std::vector<float>(std::size_t{3} * 512, 0.5F));
-    add_tensor(content, "fc.bias", {3}, {1, 2, 3});
-    return content;
-  }
-
   std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
   Finished run(const std::string& program, std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), RK_BIN "/" + program);
     arguments.insert(arguments.end(), {"--device", "cpu"});
     return run_to_end(arguments, folder_.path().string());
   }
-  static bool holds(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-  }
-
   TemporaryFolder folder_;
 };
 
 TEST_F(Convert, ThereAndBack) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
+  folder_.write("r18.pth", torch_zip(torch_network("resnet18", 3)));
   const Finished there = run("convert", {in("r18.pth"), in("r18.h5"), "--json", in("r.json")});
   ASSERT_EQ(there.code, 0) << there.err;
   for (const char* part :
@@ -83,7 +55,7 @@ TEST_F(Convert, ThereAndBack) {
   const Checkpoint ours(in("r18.h5"));
   EXPECT_FALSE(ours.has_run());
   EXPECT_EQ(ours.model().source_sha256, json.at("sha256").get<std::string>());
-  EXPECT_EQ(ours.counter("bn1.num_batches_tracked"), 4);
+  EXPECT_EQ(ours.counter("bn1.num_batches_tracked"), kMadeUpCount);
 
   const Finished back = run("convert", {in("r18.h5"), in("r18.safetensors")});
   ASSERT_EQ(back.code, 0) << back.err;
@@ -101,15 +73,15 @@ TEST_F(Convert, ThereAndBack) {
 
 // A state_dict says nothing about images and pooling: flags or another file may give them.
 TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
+  folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
   const Finished given =
-      run("convert", {"--input-mean", "0.3", in("r18.pth"), in("given.h5"), "--input-std", "0.5"});
+      run("convert", {"--input-mean", "0.3", in("r20.pth"), in("given.h5"), "--input-std", "0.5"});
   ASSERT_EQ(given.code, 0) << given.err;
   EXPECT_TRUE(holds(given.out, "less the mean 0.3 0.3 0.3, / 0.5 0.5 0.5;")) << given.out;
   EXPECT_EQ(Checkpoint(in("given.h5")).model().input_mean[2], 0.3);
-  TorchContent tuned = resnet18();
+  TorchContent tuned = torch_network("resnet20", 3);
   for (TorchContent::Tensor& tensor : tuned.tensors) tensor.name.insert(0, "body.");
-  add_tensor(tuned, "embedding.weight", {2, 512}, std::vector<float>(1024, 0.5F));
+  add_tensor(tuned, "embedding.weight", {2, 64}, std::vector<float>(128, 0.5F));
   add_tensor(tuned, "embedding.bias", {2}, {1, 2});
   folder_.write("tuned.pth", torch_zip(tuned));
   const Finished unsaid = run("convert", {in("tuned.pth"), "--dry-run"});
@@ -123,20 +95,20 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   EXPECT_EQ(both.model().input_std[0], 0.5);
   EXPECT_EQ(both.model().dim, 2);
   EXPECT_TRUE(both.weight_dims("embedding.weight").has_value());
-  EXPECT_EQ(run("convert", {in("r18.pth"), in("x.h5"), "--input-std", "0"}).code, 2);
+  EXPECT_EQ(run("convert", {in("r20.pth"), in("x.h5"), "--input-std", "0"}).code, 2);
 }
 
 TEST_F(Convert, ListAndDryRunWriteNothing) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
-  const Finished list = run("convert", {in("r18.pth"), "--list"});
+  folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
+  const Finished list = run("convert", {in("r20.pth"), "--list"});
   EXPECT_EQ(list.code, 0);
   EXPECT_TRUE(holds(list.out, "fc.bias"));
   EXPECT_TRUE(std::regex_search(list.out, std::regex("fc\\.bias +F32 +\\[3\\] +1 +3 +2\n")))
       << list.out;
-  const Finished dry = run("convert", {in("r18.pth"), in("r18.h5"), "--dry-run"});
+  const Finished dry = run("convert", {in("r20.pth"), in("r20.h5"), "--dry-run"});
   EXPECT_EQ(dry.code, 0);
   EXPECT_TRUE(holds(dry.out, "nothing was written"));
-  EXPECT_FALSE(std::filesystem::exists(in("r18.h5")));
+  EXPECT_FALSE(std::filesystem::exists(in("r20.h5")));
 }
 
 // One long name must not lengthen the other lines of --list, and values must be read in parts,
@@ -166,7 +138,7 @@ TEST_F(Convert, AListOfLongNamesAndManyValues) {
 
 // A signal while a file is read, while one is written, and just before the rename.
 TEST_F(Convert, ASignalStopsItAndNothingIsWritten) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
+  folder_.write("r18.pth", torch_zip(torch_network("resnet18", 3)));
   folder_.write("o.h5", "");
   for (const int signal : {SIGINT, SIGTERM}) {
     for (const char* when : {"read,2,1,s{},/r18.pth", "write,1,1,s{},o.h5", "fsync,0,1,s{},o.h5"}) {
@@ -186,36 +158,36 @@ TEST_F(Convert, ASignalStopsItAndNothingIsWritten) {
 }
 
 TEST_F(Convert, QuietIsSilentButForWhatIsAskedToBeShown) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
-  const Finished quiet = run("convert", {in("r18.pth"), in("r18.h5"), "-q"});
+  folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
+  const Finished quiet = run("convert", {in("r20.pth"), in("r20.h5"), "-q"});
   EXPECT_EQ(quiet.code, 0);
   EXPECT_EQ(quiet.out + quiet.err, "");
-  EXPECT_TRUE(std::filesystem::exists(in("r18.h5")));
-  const Finished list = run("convert", {in("r18.pth"), "--list", "-q"});
+  EXPECT_TRUE(std::filesystem::exists(in("r20.h5")));
+  const Finished list = run("convert", {in("r20.pth"), "--list", "-q"});
   EXPECT_TRUE(list.out.starts_with("name ")) << list.out;
-  EXPECT_TRUE(holds(run("convert", {in("r18.pth"), "--dry-run", "-q"}).out, "nothing was written"));
+  EXPECT_TRUE(holds(run("convert", {in("r20.pth"), "--dry-run", "-q"}).out, "nothing was written"));
 }
 
 TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
+  folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
   const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& why) {
     const Finished done = run("convert", std::move(arguments));
     EXPECT_EQ(done.code, code) << done.err;
     EXPECT_TRUE(holds(done.err, why)) << done.err;
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
   };
-  refused({in("r18.pth")}, 2, "OUT is missing");
-  refused({in("r18.pth"), in("r18.pth")}, 2, "is the file that is read");
+  refused({in("r20.pth")}, 2, "OUT is missing");
+  refused({in("r20.pth"), in("r20.pth")}, 2, "is the file that is read");
   refused({in("none.pth"), in("o.h5")}, 3, "none.pth: cannot be opened");
-  refused({in("r18.pth"), in("nowhere/o.h5")}, 3, "there is no folder");
-  refused({in("r18.pth"), in("o.h5"), "--from", "keras"}, 3, "not what --from keras says");
+  refused({in("r20.pth"), in("nowhere/o.h5")}, 3, "there is no folder");
+  refused({in("r20.pth"), in("o.h5"), "--from", "keras"}, 3, "not what --from keras says");
   folder_.write("notes.txt", "mine");
-  refused({in("r18.pth"), in("notes.txt")}, 2, "weights are written as HDF5 or safetensors or");
+  refused({in("r20.pth"), in("notes.txt")}, 2, "weights are written as HDF5 or safetensors or");
   folder_.write("notes", "mine");
-  refused({in("r18.pth"), in("notes")}, 3, "is a file of another kind");
+  refused({in("r20.pth"), in("notes")}, 3, "is a file of another kind");
   EXPECT_EQ(file_text(in("notes")), "mine");
 
-  TorchContent content = resnet18();
+  TorchContent content = torch_network("resnet20", 3);
   const float not_a_number = std::nanf("");
   std::memcpy(content.storages[0].bytes.data(), &not_a_number, sizeof(not_a_number));
   folder_.write("nan.pth", torch_zip(content));
@@ -244,11 +216,11 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
 // An output that cannot be written must be answered like any bad file: one line, exit code 3, and
 // no output is changed.
 TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
+  folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
   std::filesystem::create_directory(in("folder"));
   const auto refused = [&](const std::string& out, const std::string& why) {
-    const Finished done = run("convert", {in("r18.pth"), out, "--to", "h5", "--force"});
+    const Finished done = run("convert", {in("r20.pth"), out, "--to", "h5", "--force"});
     EXPECT_EQ(done.code, 3) << out << done.err;
     EXPECT_TRUE(holds(done.err, why)) << done.err;
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
@@ -258,20 +230,20 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
   refused(in("folder"), "");
   refused("/proc/rankine.h5", "error: /proc/rankine.h5: ");
   refused(in("nowhere/o.h5"), "there is no folder");
-  refused(in("r18.pth/o.h5"), "there is no folder");
+  refused(in("r20.pth/o.h5"), "there is no folder");
   const Finished piped = run_to_end(
       {"/bin/sh", "-c", R"({ "$0" "$@"; echo "code $?" >&2; } | wc -c)", RK_BIN "/convert",
-       in("r18.pth"), "/dev/stdout", "--to", "h5", "--force", "--device", "cpu"},
+       in("r20.pth"), "/dev/stdout", "--to", "h5", "--force", "--device", "cpu"},
       folder_.path().string());
   EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file")) << piped.err;
   EXPECT_TRUE(holds(piped.err, "code 3")) << piped.err;
   // A disk or quota that fills up in the middle of a file must leave the former file.
-  ASSERT_EQ(run("convert", {in("r18.pth"), in("o.dat")}).code, 0);
+  ASSERT_EQ(run("convert", {in("r20.pth"), in("o.dat")}).code, 0);
   const std::string before = file_text(in("o.dat"));
   for (const char* to : {"h5", "safetensors", "onnx"}) {
     const Finished full =
-        run_to_end({"/bin/sh", "-c", R"(ulimit -f 2000; exec "$0" "$@")", RK_BIN "/convert",
-                    in("r18.pth"), in("o.dat"), "--to", to, "--force", "--device", "cpu"},
+        run_to_end({"/bin/sh", "-c", R"(ulimit -f 400; exec "$0" "$@")", RK_BIN "/convert",
+                    in("r20.pth"), in("o.dat"), "--to", to, "--force", "--device", "cpu"},
                    folder_.path().string());
     EXPECT_EQ(full.code, 3) << full.err;
     EXPECT_TRUE(holds(full.err, "o.dat: cannot be written")) << full.err;
@@ -284,9 +256,9 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
 
 // The format must be the one that the name's ending says.
 TEST_F(Convert, AnEndingIsOfItsFormat) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
+  folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
   const auto refused = [&](const std::string& out, const std::string& to, const std::string& why) {
-    std::vector<std::string> words = {in("r18.pth"), in(out), "--force"};
+    std::vector<std::string> words = {in("r20.pth"), in(out), "--force"};
     if (!to.empty()) words.insert(words.end(), {"--to", to});
     const Finished done = run("convert", words);
     EXPECT_EQ(done.code, 2) << out << done.err;
@@ -307,11 +279,11 @@ TEST_F(Convert, AnEndingIsOfItsFormat) {
   refused("z.onnx", "h5", "weights are written as HDF5; call the file z.h5");
   refused("z.onnx", "safetensors", "weights are written as safetensors; call the file z.safet");
   // An ending in capitals counts as well; an unknown ending allows any format.
-  EXPECT_TRUE(holds(run("convert", {in("r18.pth"), in("z.ONNX")}).out, "ONNX graph"));
-  EXPECT_EQ(run("convert", {in("r18.pth"), in("z.xyz")}).code, 0);
-  EXPECT_EQ(run("convert", {in("r18.pth"), in("z.HDF5"), "--to", "h5"}).code, 0);
+  EXPECT_TRUE(holds(run("convert", {in("r20.pth"), in("z.ONNX")}).out, "ONNX graph"));
+  EXPECT_EQ(run("convert", {in("r20.pth"), in("z.xyz")}).code, 0);
+  EXPECT_EQ(run("convert", {in("r20.pth"), in("z.HDF5"), "--to", "h5"}).code, 0);
   EXPECT_EQ(run("convert", {in("z.HDF5"), "--list"}).code, 0);
-  EXPECT_EQ(run("convert", {in("r18.pth"), in("z"), "--to", "safetensors"}).code, 0);
+  EXPECT_EQ(run("convert", {in("r20.pth"), in("z"), "--to", "safetensors"}).code, 0);
 }
 
 // `convert --from-run` must give PyTorch users weights and a short Python file that loads them.
@@ -447,19 +419,19 @@ TEST_F(Convert, KnowsEveryNetwork) {
 
 // Before any training, eval must compute the same features from the foreign file and from ours.
 TEST_F(Convert, EvalTakesEitherFile) {
-  folder_.write("r18.pth", torch_zip(resnet18()));
-  ASSERT_EQ(run("convert", {in("r18.pth"), in("r18.h5")}).code, 0);
+  folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
+  ASSERT_EQ(run("convert", {in("r20.pth"), in("r20.h5")}).code, 0);
   const std::string data =
       "glyphs:classes=2,test_classes=3,alphabets=2,test_alphabets=1,images=2,size=40";
   std::vector<std::string> saved;
-  for (const char* file : {"r18.pth", "r18.h5"}) {
+  for (const char* file : {"r20.pth", "r20.h5"}) {
     const Finished done = run("eval", {"--weights", in(file), "--data", data, "--save-embeddings",
                                        in(std::string(file) + ".e"), "--batch", "2"});
     ASSERT_EQ(done.code, 0) << done.err;
     saved.push_back(in(std::string(file) + ".e"));
   }
   const Hdf5Reader first(saved[0]), second(saved[1]);
-  EXPECT_EQ(first.info("/embeddings").dims, (std::vector<std::int64_t>{6, 512}));
+  EXPECT_EQ(first.info("/embeddings").dims, (std::vector<std::int64_t>{6, 64}));
   EXPECT_EQ(first.read<float>("/embeddings"), second.read<float>("/embeddings"));
 }
 
