@@ -28,17 +28,24 @@ const std::string kEval = RK_BIN "/eval";
 
 class FolderRun : public testing::Test {
  protected:
-  // Trains one step on the classes of `flat` that are not held out, once for all tests.
   static void SetUpTestSuite() {
     folder_ = std::make_unique<PictureFolder>();
     folder_->classes("flat/c", 8, 4);
-    const Finished done = train("flat", "run", {"--data", flat() + ",val_classes=0.25"});
-    ASSERT_EQ(done.code, 0) << done.err;
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
   static std::string in(const std::string& name) { return (folder_->path() / name).string(); }
   static std::string flat() { return "folder:" + in("flat"); }
+  // The best checkpoint of a run. `run` trains one step on the classes of `flat` that are not held
+  // out, when it is first asked for: most tests do without, and ctest starts a process for each.
+  static std::string best(const std::string& run = "run") {
+    const std::string file = in(run + "/best.h5");
+    if (run == "run" && !fs::exists(file)) {
+      const Finished done = train("flat", run, {"--data", flat() + ",val_classes=0.25"});
+      EXPECT_EQ(done.code, 0) << done.err;
+    }
+    return file;
+  }
   static Finished train(const std::string& data, const std::string& out,
                         const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {kTrain,       "--data",      "folder:" + in(data),
@@ -65,8 +72,8 @@ class FolderRun : public testing::Test {
   // Embeds a folder with the trained network.
   static Finished embed(const std::string& data, const std::string& to,
                         const std::string& run = "run") {
-    return eval({"--checkpoint", in(run + "/best.h5"), "--data", "folder:" + in(data),
-                 "--save-embeddings", in(to), "--json", in("embed.json")});
+    return eval({"--checkpoint", best(run), "--data", "folder:" + in(data), "--save-embeddings",
+                 in(to), "--json", in("embed.json")});
   }
   // Writes an HDF5 file as another program, or an earlier version, may have.
   static void write_others_hdf5(const std::string& name, const std::string& dataset,
@@ -102,8 +109,7 @@ TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
       if (from_file) {
         words.insert(words.end(), {"--embeddings", in("queries.h5")});
       } else {
-        words.insert(words.end(),
-                     {"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("queries")});
+        words.insert(words.end(), {"--checkpoint", best(), "--data", "folder:" + in("queries")});
       }
       const Finished found = eval(words);
       ASSERT_EQ(found.code, 0) << found.err;
@@ -150,18 +156,17 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
   EXPECT_TRUE(holds(all.err, "note: 6 of the 8 classes of " + flat()));
   EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
   EXPECT_TRUE(holds(all.err, in("all.h5") + ": 32 rows of the whole set (no splits)\n"));
-  const Finished held =
-      eval({"--checkpoint", in("run/best.h5"), "--data", flat() + ",val_classes=0.25", "--split",
-            "Validation", "--json", in("held.json")});
+  const Finished held = eval({"--checkpoint", best(), "--data", flat() + ",val_classes=0.25",
+                              "--split", "Validation", "--json", in("held.json")});
   ASSERT_EQ(held.code, 0) << held.err;
   EXPECT_TRUE(holds(held.out, "split val: 8 images of 2 classes; the network was trained on none"));
   EXPECT_EQ(held.err.find("trained on"), std::string::npos) << held.err;
   EXPECT_EQ(result("held.json")["classes_trained_on"], 0);
   // A run that begins with these weights must count their classes as seen, too.
   folder_->classes("next/n", 4, 4);
-  const Finished next = train(
-      "next", "next_run",
-      {"--weights", in("run/best.h5"), "--data", "folder:" + in("next") + ",val_classes=0.5"});
+  const Finished next =
+      train("next", "next_run",
+            {"--weights", best(), "--data", "folder:" + in("next") + ",val_classes=0.5"});
   ASSERT_EQ(next.code, 0) << next.err;
   ASSERT_EQ(embed("flat", "again.h5", "next_run").code, 0);
   EXPECT_EQ(result("embed.json")["classes_trained_on"], 6);
@@ -176,8 +181,8 @@ TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
   const Finished trained = train("parted", "parted_run");
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_TRUE(holds(trained.err, "8 images of 2 other classes"));
-  const Finished all = eval({"--checkpoint", in("parted_run/best.h5"), "--data",
-                             parted + ",splits=none", "--json", in("parted.json")});
+  const Finished all = eval({"--checkpoint", best("parted_run"), "--data", parted + ",splits=none",
+                             "--json", in("parted.json")});
   ASSERT_EQ(all.code, 0) << all.err;
   EXPECT_TRUE(holds(all.out, "the network was trained on 4 of these classes (by name)"));
   EXPECT_EQ(result("parted.json")["classes_trained_on"], 4);
@@ -203,8 +208,8 @@ TEST_F(FolderRun, MergedClassesAndThoseOfOneSetAreKnownByTheirOwnNames) {
     const Finished trained = train("sorted", run, {"--data", sorted + of, "--test-data", sorted});
     ASSERT_EQ(trained.code, 0) << trained.err;
     for (const auto& [split, known] : {std::pair{"train", 6}, std::pair{"test", 0}}) {
-      const Finished seen = eval({"--checkpoint", in(std::string(run) + "/best.h5"), "--data",
-                                  sorted, "--split", split, "--json", in("sorted.json")});
+      const Finished seen = eval({"--checkpoint", best(run), "--data", sorted, "--split", split,
+                                  "--json", in("sorted.json")});
       ASSERT_EQ(seen.code, 0) << seen.err;
       EXPECT_EQ(result("sorted.json")["classes_trained_on"], known) << run << seen.out;
     }
@@ -222,8 +227,8 @@ TEST_F(FolderRun, EvalSaysThatItsImagesChoseTheEpoch) {
   const std::string data = flat() + ",val_classes=0.25";
   ASSERT_EQ(train("flat", "two_epochs", {"--data", data, "--epochs", "2"}).code, 0);
   const auto evaluated = [&](const std::string& run, const std::string& split) {
-    Finished end = eval({"--checkpoint", in(run + "/best.h5"), "--data", data, "--split", split,
-                         "--json", in("chose.json")});
+    Finished end = eval(
+        {"--checkpoint", best(run), "--data", data, "--split", split, "--json", in("chose.json")});
     EXPECT_EQ(end.code, 0) << end.err;
     return end;
   };
@@ -252,8 +257,8 @@ TEST_F(FolderRun, SplitsInTheSpellingsOfPeople) {
 
   folder_->classes("yolo/train/c", 2, 2);
   folder_->classes("yolo/valid/v", 3, 2);
-  const std::vector<std::string> words = {"--checkpoint", in("run/best.h5"), "--data",
-                                          "folder:" + in("yolo"), "--split"};
+  const std::vector<std::string> words = {"--checkpoint", best(), "--data", "folder:" + in("yolo"),
+                                          "--split"};
   const auto of_split = [&](const std::string& split) {
     std::vector<std::string> all = words;
     all.push_back(split);
@@ -266,8 +271,8 @@ TEST_F(FolderRun, SplitsInTheSpellingsOfPeople) {
   folder_->classes("shop/query/s", 3, 1);
   folder_->classes("shop/gallery/s", 4, 2);
   const auto shop = [&](const std::string& split) {
-    return eval({"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("shop"), "--split",
-                 split, "--save-embeddings", in("shop_" + split + ".h5")});
+    return eval({"--checkpoint", best(), "--data", "folder:" + in("shop"), "--split", split,
+                 "--save-embeddings", in("shop_" + split + ".h5")});
   };
   EXPECT_TRUE(holds(shop("query").out, "split query: 3 images of 3 classes"));
   EXPECT_TRUE(holds(shop("gallery").out, "split gallery: 8 images of 4 classes"));
@@ -289,8 +294,7 @@ TEST_F(FolderRun, ADoubtfulLevelIsRefusedWithBothReadings) {
                       "'test', 'train' would be a split, 'raw_originals' would be "
                       "none"));
   }
-  const Finished evaluated =
-      eval({"--checkpoint", in("run/best.h5"), "--data", "folder:" + in("doubt")});
+  const Finished evaluated = eval({"--checkpoint", best(), "--data", "folder:" + in("doubt")});
   EXPECT_EQ(evaluated.code, 3);
   const Finished meant =
       train("doubt", "meant", {"--data", "folder:" + in("doubt") + ",splits=none,val_classes=0.2"});
@@ -322,12 +326,12 @@ TEST_F(FolderRun, OtherFilesAreCountedAndOddJpegsAreRead) {
 }
 
 TEST_F(FolderRun, PathsAsPeopleWriteThem) {
-  const Finished bare = eval({"--checkpoint", in("run/best.h5"), "--data", in("flat")});
+  const Finished bare = eval({"--checkpoint", best(), "--data", in("flat")});
   EXPECT_EQ(bare.code, 0) << bare.err;
   EXPECT_TRUE(holds(bare.out, flat() + ", the whole set"));
   const Finished home =
-      run_to_end({"/usr/bin/env", "HOME=" + folder_->path().string(), kEval, "--checkpoint",
-                  in("run/best.h5"), "--data", "folder:~/flat,val_classes=0.25", "--split", "val"},
+      run_to_end({"/usr/bin/env", "HOME=" + folder_->path().string(), kEval, "--checkpoint", best(),
+                  "--data", "folder:~/flat,val_classes=0.25", "--split", "val"},
                  folder_->path().string());
   EXPECT_EQ(home.code, 0) << home.err;
   EXPECT_TRUE(holds(home.out, "8 images of 2 classes"));
@@ -469,7 +473,7 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   const Finished counted = embed("phone", "phone.h5");
   ASSERT_EQ(counted.code, 0) << counted.err;
   EXPECT_TRUE(holds(counted.err, "note: " + in("phone") + words));
-  const Finished turned = eval({"--checkpoint", in("run/best.h5"), "--data", spec + ",exif=turn",
+  const Finished turned = eval({"--checkpoint", best(), "--data", spec + ",exif=turn",
                                 "--save-embeddings", in("turned.h5")});
   ASSERT_EQ(turned.code, 0) << turned.err;
   EXPECT_FALSE(holds(turned.err, "stored rotated")) << turned.err;
@@ -498,7 +502,7 @@ TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
       train("learnt", "learnt_run", {"--data", data + ",exif=turn", "--test-data", flat()});
   ASSERT_EQ(trained.code, 0) << trained.err;
   const auto first_row = [&](const std::string& spec) {
-    const Finished done = eval({"--checkpoint", in("learnt_run/best.h5"), "--data", spec,
+    const Finished done = eval({"--checkpoint", best("learnt_run"), "--data", spec,
                                 "--save-embeddings", in("learnt.h5"), "--force"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_EQ(holds(done.err, "stored rotated"), holds(spec, "exif=ignore")) << done.err;
@@ -514,6 +518,7 @@ TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
 // If a network was trained on turned pictures, exported files must turn them or say so, and a run
 // that begins with its weights but does not turn pictures must be told.
 TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
+  best();
   folder_->classes("turned/c", 6, 4);
   const std::string data = "folder:" + in("turned");
   const Finished trained =
@@ -674,6 +679,7 @@ TEST_F(FolderRun, OneClassThatIsRefusedIsBadInput) {
 
 // A folder given instead of a file, or a file instead of a folder, must be named as that.
 TEST_F(FolderRun, AFolderForAFileIsSaid) {
+  best();
   folder_->picture("look.png", 3);
   folder_->write("bare/notes.txt", "mine");
   folder_->write("mk.py", "mine");
@@ -722,7 +728,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   ASSERT_EQ(embed("flat", "a.h5").code, 0);
   folder_->picture("pic.png", 3);
   fs::copy(in("a.h5"), in("b.h5"), fs::copy_options::overwrite_existing);
-  fs::copy(in("run/best.h5"), in("best.h5"), fs::copy_options::overwrite_existing);
+  fs::copy(best(), in("best.h5"), fs::copy_options::overwrite_existing);
   fs::create_symlink("a.h5", in("link.h5"));
   folder_->write("notes.txt", "mine");
   folder_->write("plans.txt", "# NVIDIA H100 80GB HBM3, cuDNN 91900\n");
@@ -736,8 +742,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
       {{kEval, "--checkpoint", in("best.h5"), "--data", flat(), "--save-embeddings", in("best.h5")},
        "best.h5",
        2},
-      {{kEval, "--checkpoint", in("run/best.h5"), "--data", flat(), "--save-embeddings",
-        in("best.h5")},
+      {{kEval, "--checkpoint", best(), "--data", flat(), "--save-embeddings", in("best.h5")},
        "best.h5",
        3},
       {{kEval, "--embeddings", in("a.h5"), "--json", in("b.h5")}, "b.h5", 3},
@@ -771,8 +776,8 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   EXPECT_EQ(result("notes.txt").count("metrics"), 1U);
   // Results replace results of their kind; a missing folder must be named before the work.
   EXPECT_EQ(eval({"--embeddings", in("a.h5"), "--json", in("notes.txt")}).code, 0);
-  const Finished nowhere = eval({"--checkpoint", in("run/best.h5"), "--data", flat(),
-                                 "--save-embeddings", in("nowhere/x.h5")});
+  const Finished nowhere =
+      eval({"--checkpoint", best(), "--data", flat(), "--save-embeddings", in("nowhere/x.h5")});
   EXPECT_EQ(nowhere.code, 3);
   EXPECT_TRUE(holds(nowhere.err, "there is no folder"));
   EXPECT_EQ(nowhere.out, "");
@@ -795,8 +800,8 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   folder_->write("package.json", package);
   const std::string probe = RK_BIN "/probe";
   const std::vector<std::string> search = {
-      kEval,        "--checkpoint", in("run/best.h5"),   "--index",
-      in("own.h5"), "--query",      in("flat/c0/0.png"), "--sheet"};
+      kEval,     "--checkpoint",      best(),   "--index", in("own.h5"),
+      "--query", in("flat/c0/0.png"), "--sheet"};
   const auto to = [](std::vector<std::string> words, const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -817,7 +822,7 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
       {{kEval, "--compare", in("run"), in("run"), "--data", flat(), "--json"},
        "package.json",
        "compare.json"},
-      {{RK_BIN "/convert", in("run/best.h5"), "--list", "--json"}, "package.json", "convert.json"},
+      {{RK_BIN "/convert", best(), "--list", "--json"}, "package.json", "convert.json"},
       {{kEval, "--embeddings", in("own.h5"), "--save-embeddings"},
        "others_embeddings.h5",
        "saved.h5"},
@@ -828,8 +833,8 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
        "others_grad.h5",
        "gradient.h5"},
       {{probe, "--image", in("seen.png"), "--out"}, "others_pixels.h5", "pixels.h5"},
-      {{RK_BIN "/convert", in("run/best.h5")}, "others_weights.h5", "weights.h5"},
-      {{RK_BIN "/convert", in("run/best.h5")}, "others.safetensors", "weights.safetensors"},
+      {{RK_BIN "/convert", best()}, "others_weights.h5", "weights.h5"},
+      {{RK_BIN "/convert", best()}, "others.safetensors", "weights.safetensors"},
       {{RK_BIN "/bench", "eval", "--n", "64", "--dim", "8", "--classes", "8", "--repeats", "1",
         "--json"},
        "package.json",
@@ -876,8 +881,8 @@ TEST_F(FolderRun, NothingReplacesWhatLiesInAFolderThatIsRead) {
       {RK_BIN "/probe", "--data", in("mine")},
       {RK_BIN "/bench", "loader", "--data", "folder:" + in("mine"), "--split", "train", "--images",
        "4", "--repeats", "1", "--batch", "2"},
-      {kEval, "--checkpoint", in("run/best.h5"), "--data", "folder:" + in("mine")},
-      {kEval, "--checkpoint", in("run/best.h5"), "--index", in("own.h5"), "--query", in("mine")}};
+      {kEval, "--checkpoint", best(), "--data", "folder:" + in("mine")},
+      {kEval, "--checkpoint", best(), "--index", in("own.h5"), "--query", in("mine")}};
   fs::create_directory_symlink(in("mine"), in("link"));
   for (std::vector<std::string> words : programs) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(words, " ")));
