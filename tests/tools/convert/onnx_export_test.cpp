@@ -247,9 +247,12 @@ class PlainGraph {
   std::map<std::string, Value> values_;
 };
 
-// The smallest images at which every part of the network matters: Inception-v3's last blocks are
-// 2 x 2, so that 1x3 and 3x1 kernels differ, and GoogLeNet's poolings round up.
-std::int64_t image_side(const std::string& arch) { return arch == "inception_v3" ? 107 : 64; }
+// The smallest images at which every part of the network matters: the last blocks of ResNets and of
+// Inception-v3 are 2 x 2, so that strides count and 1x3 and 3x1 kernels differ, and GoogLeNet's
+// poolings round up.
+std::int64_t image_side(const std::string& arch) {
+  return arch == "inception_v3" ? 107 : arch == "googlenet" ? 64 : 33;
+}
 
 // A generated network with an embedding layer of `dim` (0: none).
 NetworkWeights generated(const std::string& arch, std::int64_t dim, const Generator& generator) {
@@ -385,8 +388,8 @@ TEST(OnnxExport, SaysWhatItIs) {
   ASSERT_EQ(model.opset_import_size(), 1);
   EXPECT_EQ(model.opset_import(0).version(), 17);
   EXPECT_EQ(model.doc_string(), "images: " + std::string("RGB pixels / 255, less the mean 0.485 ") +
-                                    "0.456 0.406, / 0.229 0.224 0.225; short side 64, bilinear "
-                                    "with antialiasing, centre crop 64");
+                                    "0.456 0.406, / 0.229 0.224 0.225; short side 33, bilinear "
+                                    "with antialiasing, centre crop 33");
   EXPECT_EQ(model.metadata_props(0).key(), "rankine");
   const onnx::GraphProto& graph = model.graph();
   const auto shape = [](const onnx::ValueInfoProto& value) {
@@ -398,7 +401,7 @@ TEST(OnnxExport, SaysWhatItIs) {
   };
   ASSERT_EQ(graph.input_size(), 1);
   ASSERT_EQ(graph.output_size(), 1);
-  EXPECT_EQ(shape(graph.input(0)), "images batch 3 64 64");
+  EXPECT_EQ(shape(graph.input(0)), "images batch 3 33 33");
   EXPECT_EQ(shape(graph.output(0)), "embeddings batch 16");
   std::map<std::string, int> ops;
   for (const onnx::NodeProto& node : graph.node()) ++ops[node.op_type()];
