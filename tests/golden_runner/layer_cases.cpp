@@ -12,7 +12,6 @@
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
-#include "training/optimizer.h"
 
 #include <algorithm>
 #include <array>
@@ -241,21 +240,12 @@ void run_global_pool(const Case& c, const std::string& name, PoolKind kind, Repo
 }
 
 void run_optimizer(const Case& c, const std::string& name, const std::string& op, Report& report) {
-  OptimizerParams params;
-  params.kind = op == "adam"    ? OptimizerKind::kAdam
-                : op == "adamw" ? OptimizerKind::kAdamW
-                                : OptimizerKind::kSgd;
-  params.beta1 = number_of(c.file, c.group, "betas", params.beta1, 0);
-  params.beta2 = number_of(c.file, c.group, "betas", params.beta2, 1);
-  params.eps = number_of(c.file, c.group, "eps", params.eps);
-  params.momentum = number_of(c.file, c.group, "momentum", 0);
-  params.nesterov = number_of(c.file, c.group, "nesterov", 0) != 0;
   std::vector<float> parameters = c.file.read<float>(c.group + "/param");
   const std::vector<float> gradients = c.file.read<float>(c.group + "/grad");
   const auto count = static_cast<std::int64_t>(parameters.size());
   const Context cpu(c.context.threads());
-  Optimizer optimizer(cpu, params, {{0, count, 1.0, number_of(c.file, c.group, "weight_decay", 0)}},
-                      count);
+  Optimizer optimizer(cpu, optimizer_params(c.file, c.group, op),
+                      {{0, count, 1.0, number_of(c.file, c.group, "weight_decay", 0)}}, count);
   StepState state{.rate = number_of(c.file, c.group, "lr", 0)};
   std::vector<double> after;
   for (std::size_t at = 0; at < gradients.size(); at += parameters.size()) {

@@ -5,6 +5,7 @@
 #include "engine/device/context.h"
 #include "tests/golden_runner/converted_weights.h"
 #include "tests/golden_runner/golden.h"
+#include "training/optimizer.h"
 #include "weights/hdf5/file.h"
 
 #include <string>
@@ -25,6 +26,10 @@ std::string text_of(const Hdf5Reader& file, const std::string& group, const std:
 std::int64_t integer_of(const Hdf5Reader& file, const std::string& group, const std::string& name);
 double number_of(const Hdf5Reader& file, const std::string& group, const std::string& name,
                  double fallback, std::size_t index = 0);
+
+// The optimizer named `kind` with the attributes of a case.
+OptimizerParams optimizer_params(const Hdf5Reader& file, const std::string& group,
+                                 const std::string& kind);
 
 // Returns why cases of `arch` must be skipped; empty if the product has the architecture.
 std::string reason_to_skip(const std::string& arch);

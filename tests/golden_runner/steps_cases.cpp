@@ -5,33 +5,11 @@
 #include "tests/golden_runner/network_model.h"
 
 #include "engine/base/error.h"
-#include "training/optimizer.h"
 
 #include <fmt/format.h>
 
 namespace rk::golden {
 namespace {
-
-OptimizerParams optimizer_params(const Hdf5Reader& file, const std::string& group) {
-  const std::string kind = text_of(file, group, "optimizer");
-  OptimizerParams params;
-  if (kind == "adam") {
-    params.kind = OptimizerKind::kAdam;
-  } else if (kind == "adamw") {
-    params.kind = OptimizerKind::kAdamW;
-  } else if (kind == "sgd") {
-    params.kind = OptimizerKind::kSgd;
-  } else {
-    fail<InputError>("{}: {} has optimizer {}; adam, adamw and sgd are known", file.name(), group,
-                     kind);
-  }
-  params.beta1 = number_of(file, group, "betas", params.beta1, 0);
-  params.beta2 = number_of(file, group, "betas", params.beta2, 1);
-  params.eps = number_of(file, group, "eps", params.eps);
-  params.momentum = number_of(file, group, "momentum", 0);
-  params.nesterov = number_of(file, group, "nesterov", 0) != 0;
-  return params;
-}
 
 NetworkModel::Settings settings_of(const Hdf5Reader& file, const std::string& group) {
   NetworkModel::Settings settings;
@@ -87,6 +65,27 @@ void compare_state(const std::string& group, const std::string& when, BatchNormM
 
 }  // namespace
 
+OptimizerParams optimizer_params(const Hdf5Reader& file, const std::string& group,
+                                 const std::string& kind) {
+  OptimizerParams params;
+  if (kind == "adam") {
+    params.kind = OptimizerKind::kAdam;
+  } else if (kind == "adamw") {
+    params.kind = OptimizerKind::kAdamW;
+  } else if (kind == "sgd") {
+    params.kind = OptimizerKind::kSgd;
+  } else {
+    fail<InputError>("{}: {} has optimizer {}; adam, adamw and sgd are known", file.name(), group,
+                     kind);
+  }
+  params.beta1 = number_of(file, group, "betas", params.beta1, 0);
+  params.beta2 = number_of(file, group, "betas", params.beta2, 1);
+  params.eps = number_of(file, group, "eps", params.eps);
+  params.momentum = number_of(file, group, "momentum", 0);
+  params.nesterov = number_of(file, group, "nesterov", 0) != 0;
+  return params;
+}
+
 void run_steps_case(const Context& context, const Hdf5Reader& file, const std::string& group,
                     const std::string& name, ConvertedWeights& weights, Report& report) {
   const NetworkModel::Settings settings = settings_of(file, group);
@@ -102,7 +101,7 @@ void run_steps_case(const Context& context, const Hdf5Reader& file, const std::s
   Parameters& parameters = model.parameters();
   const auto count = static_cast<std::int64_t>(parameters.flat_elements());
   Optimizer optimizer(
-      context, optimizer_params(file, group),
+      context, optimizer_params(file, group, text_of(file, group, "optimizer")),
       optimizer_groups(parameters, {.weight_decay = number_of(file, group, "weight_decay", 0),
                                     .embedding_rate = number_of(file, group, "embedding_rate", 1),
                                     .frozen = {}}),

@@ -1,7 +1,6 @@
 #include "training/optimizer.h"
 
 #include "engine/base/error.h"
-#include "weights/hdf5/file.h"
 
 #include <gtest/gtest.h>
 
@@ -274,51 +273,6 @@ TEST(Optimizer, RefusesWhatCannotBeMeant) {
   EXPECT_THROW(make({}, {{.begin = 0, .end = 5, .weight_decay = -1}}), UsageError);
   EXPECT_THROW(make({}, {{.begin = 0, .end = 11}}), std::invalid_argument);
   EXPECT_THROW(make({}, {{.begin = 0, .end = 6}, {.begin = 5, .end = 7}}), std::invalid_argument);
-}
-
-double attribute(const Hdf5Reader& file, const std::string& object, const std::string& name,
-                 double fallback, std::size_t index = 0) {
-  const auto values = file.number_attribute(object, name);
-  return values ? values->at(index) : fallback;
-}
-
-// PyTorch in float64; the tolerances come with the file.
-TEST(Optimizer, MatchesPyTorch) {
-  const Hdf5Reader file(RK_TEST_GOLDEN "/networks/layers.h5");
-  const Context context(1);
-  int cases = 0;
-  for (const std::string& name : file.children("/optimizer")) {
-    const std::string group = "/optimizer/" + name;
-    const std::string op = file.text_attribute(group, "op").value();
-    OptimizerParams params;
-    params.kind = op == "adam"    ? OptimizerKind::kAdam
-                  : op == "adamw" ? OptimizerKind::kAdamW
-                                  : OptimizerKind::kSgd;
-    params.beta1 = attribute(file, group, "betas", params.beta1, 0);
-    params.beta2 = attribute(file, group, "betas", params.beta2, 1);
-    params.eps = attribute(file, group, "eps", params.eps);
-    params.momentum = attribute(file, group, "momentum", 0);
-    params.nesterov = attribute(file, group, "nesterov", 0) != 0;
-    std::vector<float> p = file.read<float>(group + "/param");
-    const std::vector<float> gradients = file.read<float>(group + "/grad");
-    const std::vector<double> expected = file.read<double>(group + "/param_after");
-    const auto tolerance = file.number_attribute(group + "/param_after", "tolerance").value();
-    const std::size_t count = p.size();
-    Optimizer optimizer(
-        context, params,
-        {{0, static_cast<std::int64_t>(count), 1.0, attribute(file, group, "weight_decay", 0)}},
-        static_cast<std::int64_t>(count));
-    StepState state{.rate = attribute(file, group, "lr", 0)};
-    for (std::size_t step = 0; step * count < gradients.size(); ++step) {
-      optimizer.step(context, &state, p.data(), gradients.data() + step * count);
-      for (std::size_t i = 0; i < count; ++i) {
-        EXPECT_LE(std::abs(p[i] - expected[step * count + i]), tolerance.at(step))
-            << name << " step " << step << " parameter " << i;
-      }
-    }
-    ++cases;
-  }
-  EXPECT_GE(cases, 7);
 }
 
 TEST(SquareSum, AddsUpInDoubleAndAlikeForAnyNumberOfThreads) {

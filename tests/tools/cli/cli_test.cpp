@@ -6,6 +6,7 @@
 #include "engine/base/usable_cores.h"
 #include "engine/system/signals.h"
 #include "tests/support/messages.h"
+#include "tests/support/program_run.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,12 +24,6 @@
 namespace rk {
 namespace {
 
-struct Result {
-  int code;
-  std::string out;
-  std::string err;
-};
-
 class Fake : public Command {
  public:
   explicit Fake(std::function<void(const CommonOptions&)> work) : work_(std::move(work)) {}
@@ -44,40 +39,29 @@ class Fake : public Command {
   int batch_ = 128;
 };
 
-Result run(
-    std::vector<const char*> arguments,
+Finished run(
+    const std::vector<std::string>& arguments,
     std::function<void(const CommonOptions&)> work = [](const CommonOptions&) {}) {
-  arguments.insert(arguments.begin(), "folder/train");
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = run_program(static_cast<int>(arguments.size()), arguments.data(), "Trains.",
-                               std::make_unique<Fake>(std::move(work)));
-  Result result{code, testing::internal::GetCapturedStdout(),
-                testing::internal::GetCapturedStderr()};
-  return result;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+  return run_here("folder/train", arguments, std::make_unique<Fake>(std::move(work)));
 }
 
 TEST(Cli, DoneIsZeroAndSilent) {
-  const Result result = run({"--data", "x"});
+  const Finished result = run({"--data", "x"});
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err, "");
 }
 
 TEST(Cli, HelpShowsEveryDefault) {
-  const Result result = run({"--help"});
+  const Finished result = run({"--help"});
   EXPECT_EQ(result.code, 0);
-  EXPECT_TRUE(has(result.out, "=128")) << result.out;
-  EXPECT_TRUE(has(result.out, "=auto")) << result.out;
-  EXPECT_TRUE(has(result.out, "--seed UINT=0")) << result.out;
+  EXPECT_TRUE(holds(result.out, "=128")) << result.out;
+  EXPECT_TRUE(holds(result.out, "=auto")) << result.out;
+  EXPECT_TRUE(holds(result.out, "--seed UINT=0")) << result.out;
 }
 
 TEST(Cli, VersionIsPrinted) {
-  const Result result = run({"--version"});
+  const Finished result = run({"--version"});
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, "Rankine " RK_VERSION "\n");
 }
@@ -85,20 +69,20 @@ TEST(Cli, VersionIsPrinted) {
 TEST(Cli, UnknownFlagNamesTheNearest) {
   // --data is missing as well, but the misspelt flag is the likelier mistake and must be named.
   for (const char* flag : {"--bacth", "--bacth=3"}) {
-    const Result result = run({flag});
+    const Finished result = run({flag});
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err, "error: --bacth: no such flag; did you mean --batch?\n");
   }
 }
 
 TEST(Cli, AFlagWithoutItsValueIsNamed) {
-  const std::pair<std::vector<const char*>, const char*> calls[] = {
+  const std::pair<std::vector<std::string>, const char*> calls[] = {
       {{"--data"}, "--data: its value is missing"},
       {{"--batch", "3", "--data"}, "--data: its value is missing"},
       {{"--data", "--batch", "3"}, "--data: its value is missing, --batch follows"},
       {{"--data", "x", "--batch", "--quiet"}, "--batch: its value is missing, --quiet follows"}};
   for (const auto& [words, what] : calls) {
-    const Result result = run(words);
+    const Finished result = run(words);
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err, fmt::format("error: {}; see --help\n", what));
   }
@@ -108,7 +92,7 @@ TEST(Cli, AFlagWithoutItsValueIsNamed) {
 
 TEST(Cli, WhatIsNoNumberIsNotCalledOneOutOfRange) {
   for (const char* word : {"0", "1001", "many", "12x", "1.5", ""}) {
-    const Result result = run({"--data", "x", "--batch", word});
+    const Finished result = run({"--data", "x", "--batch", word});
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.err, fmt::format("error: --batch: expected an integer of 1 to 1000, got {}; "
                                       "see --help\n",
@@ -124,9 +108,9 @@ TEST(Cli, NamesOfFilesAreNeitherEmptyNorTooLong) {
   const auto message = [&](const std::string& name) {
     return message_of<UsageError>([&] { flags.parse({"--out", name}); });
   };
-  EXPECT_TRUE(has(message(""), "--out: expected the name of a file, got nothing"));
-  EXPECT_TRUE(has(message(std::string(231, 'x')), "--out: expected a file name of at most 230"));
-  EXPECT_TRUE(has(message("a/" + std::string(231, 'x')), "of at most 230 bytes, got xxx"));
+  EXPECT_TRUE(holds(message(""), "--out: expected the name of a file, got nothing"));
+  EXPECT_TRUE(holds(message(std::string(231, 'x')), "--out: expected a file name of at most 230"));
+  EXPECT_TRUE(holds(message("a/" + std::string(231, 'x')), "of at most 230 bytes, got xxx"));
   EXPECT_NO_THROW(flags.parse({"--out", std::string(400, 'x') + "/" + std::string(230, 'y')}));
 }
 
@@ -159,7 +143,7 @@ TEST(Cli, NumbersThatNoVariableHoldsAreRefused) {
       flags.parse(words);
       ADD_FAILURE() << words[0] << " " << words[1] << " was taken";
     } catch (const UsageError& error) {
-      EXPECT_TRUE(has(error.what(), message)) << error.what();
+      EXPECT_TRUE(holds(error.what(), message)) << error.what();
     }
   }
   flags.parse({"--count", "-9223372036854775808", "--small", "1e38", "--list", "1,1e-320"});
@@ -169,8 +153,8 @@ TEST(Cli, NumbersThatNoVariableHoldsAreRefused) {
 }
 
 TEST(Cli, WrongUsageIsOneLineAndTwo) {
-  for (const std::vector<const char*>& arguments :
-       std::vector<std::vector<const char*>>{{},
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
                                              {"--data"},
                                              {"--data", "x", "--batch", "0"},
                                              {"--data", "x", "--batch", "many"},
@@ -183,7 +167,7 @@ TEST(Cli, WrongUsageIsOneLineAndTwo) {
                                              {"--data", "x", "--device", "cuda:x"},
                                              {"--data", "x", "stray"}}) {
     SCOPED_TRACE(arguments.empty() ? "nothing" : arguments.back());
-    const Result result = run(arguments);
+    const Finished result = run(arguments);
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.out, "");
     EXPECT_TRUE(result.err.starts_with("error: ")) << result.err;
@@ -193,26 +177,26 @@ TEST(Cli, WrongUsageIsOneLineAndTwo) {
 
 TEST(Cli, TheLastOfARepeatedFlagCounts) {
   std::uint64_t seed = 0;
-  const Result result = run({"--seed", "1", "--data", "x", "--seed", "2"},
-                            [&](const CommonOptions& common) { seed = common.seed; });
+  const Finished result = run({"--seed", "1", "--data", "x", "--seed", "2"},
+                              [&](const CommonOptions& common) { seed = common.seed; });
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(seed, 2U);
 }
 
 TEST(Cli, AutoTakesTheCpuAndSaysSoWhenAsked) {
   std::string device;
-  const Result result =
+  const Finished result =
       run({"--data", "x", "-v"}, [&](const CommonOptions& common) { device = common.device; });
   EXPECT_EQ(device, "cpu");
-  EXPECT_TRUE(has(result.err, "device: cpu")) << result.err;
+  EXPECT_TRUE(holds(result.err, "device: cpu")) << result.err;
 }
 
 TEST(Cli, CudaIsADeviceFailureWhereTheCommandHasNone) {
   for (const char* device : {"cuda", "cuda:0"}) {
-    const Result result = run({"--data", "x", "--device", device});
+    const Finished result = run({"--data", "x", "--device", device});
     EXPECT_EQ(result.code, 5);
     EXPECT_TRUE(result.err.starts_with(fmt::format("error: --device {}: ", device))) << result.err;
-    EXPECT_TRUE(has(result.err, "use --device cpu\n")) << result.err;
+    EXPECT_TRUE(holds(result.err, "use --device cpu\n")) << result.err;
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
   }
 }
@@ -276,7 +260,7 @@ TEST(Cli, EveryFailureHasItsCode) {
       {[] { throw Interrupted("x"); }, 130},
   };
   for (const auto& [work, code] : cases) {
-    const Result result = run({"--data", "x"}, [&work = work](const CommonOptions&) { work(); });
+    const Finished result = run({"--data", "x"}, [&work = work](const CommonOptions&) { work(); });
     EXPECT_EQ(result.code, code) << result.err;
     // Being stopped is no error.
     EXPECT_EQ(result.err.starts_with("error: "), code != 130) << result.err;
@@ -294,7 +278,7 @@ TEST(Cli, MessagesStayOneLine) {
             "\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80");
   EXPECT_EQ(one_line("\xe2\x82"), "\\xe2\\x82");
   EXPECT_EQ(one_line("\xff"), "\\xff");
-  const Result result =
+  const Finished result =
       run({"--data", "x"}, [](const CommonOptions&) { note("a\x1b[31m\nerror: b"); });
   EXPECT_EQ(result.err, "note: a\\x1b[31m\\nerror: b\n");
 }
@@ -324,8 +308,8 @@ TEST(Cli, SubcommandMistakesNameTheNearest) {
   EXPECT_EQ(run_bench({}, ran), 2);
   EXPECT_EQ(run_bench({"loss", "--dta", "x"}, ran), 2);
   const std::string err = testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(has(err, "los: no such subcommand; did you mean loss?")) << err;
-  EXPECT_TRUE(has(err, "--dta: no such flag; did you mean --data?")) << err;
+  EXPECT_TRUE(holds(err, "los: no such subcommand; did you mean loss?")) << err;
+  EXPECT_TRUE(holds(err, "--dta: no such flag; did you mean --data?")) << err;
   EXPECT_EQ(ran, "");
 }
 

@@ -4,6 +4,7 @@
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
+#include "tests/support/program_run.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/hdf5/file.h"
@@ -21,15 +22,9 @@ namespace rk {
 namespace {
 
 int run_eval(const std::vector<std::string>& arguments, std::string* said = nullptr) {
-  std::vector<const char*> argv{"eval"};
-  for (const std::string& a : arguments) argv.push_back(a.c_str());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = run_program(static_cast<int>(argv.size()), argv.data(), "", make_eval());
-  testing::internal::GetCapturedStdout();
-  const std::string err = testing::internal::GetCapturedStderr();
-  if (said != nullptr) *said = err;
-  return code;
+  Finished done = run_here("eval", arguments, make_eval());
+  if (said != nullptr) *said = std::move(done.err);
+  return done.code;
 }
 
 const std::string kGoldens = RK_TEST_GOLDEN "/metrics/";
@@ -142,26 +137,6 @@ TEST_F(EvalCommand, UndefinedValuesAreNull) {
   ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--json", json}), 0);
   const nlohmann::json result = nlohmann::json::parse(std::ifstream(json));
   EXPECT_TRUE(result.at("metrics").at("map").is_null());
-}
-
-TEST_F(EvalCommand, BadFilesEndWithThreeAndLeaveNoJson) {
-  const std::string json = in("eval_bad.json");
-  for (const char* name :
-       {"nan", "inf", "labels_short", "string_labels", "empty", "text", "missing"}) {
-    EXPECT_EQ(run_eval({"--embeddings", kGoldens + "bad/" + name + ".h5", "--json", json}), 3)
-        << name;
-    EXPECT_FALSE(std::filesystem::exists(json)) << name;
-  }
-}
-
-TEST_F(EvalCommand, AGalleryOfAnotherDimensionIsRefused) {
-  EmbeddingSet other;
-  other.dim = 5;
-  other.embeddings.assign(5, 1.0F);
-  other.labels = {1};
-  const std::string gallery = in("eval_gallery.h5");
-  write_embeddings(gallery, other);
-  EXPECT_EQ(run_eval({"--embeddings", kGoldens + "ties.h5", "--gallery", gallery}), 3);
 }
 
 // Wrong files must end the program with one line and exit code 3.

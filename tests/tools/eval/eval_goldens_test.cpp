@@ -1,6 +1,7 @@
 // The golden cases through the program, as a user's files.
 #include "retrieval/files/embeddings_file.h"
 #include "tests/support/goldens/metric_goldens.h"
+#include "tests/support/program_run.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/eval/eval_command.h"
 #include "weights/hdf5/file.h"
@@ -16,21 +17,10 @@ namespace {
 
 const std::string kGoldens = RK_TEST_GOLDEN "/metrics/";
 
-int run_eval(const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv{"eval"};
-  for (const std::string& a : arguments) argv.push_back(a.c_str());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = run_program(static_cast<int>(argv.size()), argv.data(), "", make_eval());
-  testing::internal::GetCapturedStdout();
-  testing::internal::GetCapturedStderr();
-  return code;
-}
-
 nlohmann::json result_of(std::vector<std::string> arguments, const std::string& json) {
   std::filesystem::remove(json);
   arguments.insert(arguments.end(), {"--json", json});
-  EXPECT_EQ(run_eval(arguments), 0);
+  EXPECT_EQ(run_here("eval", arguments, make_eval()).code, 0);
   std::ifstream file(json);
   return nlohmann::json::parse(file).at("metrics");
 }
@@ -65,7 +55,9 @@ TEST(EvalGoldens, EveryCaseGivesItsValuesThroughTheProgram) {
 TEST(EvalGoldens, EveryBadFileIsRefused) {
   const TemporaryFolder folder;
   const std::string json = (folder.path() / "out.json").string();
-  for (const auto& path : golden::bad_metric_cases(kGoldens)) {
+  auto paths = golden::bad_metric_cases(kGoldens);
+  paths.push_back(folder.path() / "missing.h5");
+  for (const auto& path : paths) {
     SCOPED_TRACE(path.filename().string());
     std::vector<std::string> arguments{"--embeddings", path.string(), "--json", json};
     if (path.stem() == "gallery_other_dim") {
@@ -73,7 +65,7 @@ TEST(EvalGoldens, EveryBadFileIsRefused) {
       write_embeddings(gallery, read_embeddings(Hdf5Reader(path.string()), "gallery_"));
       arguments.insert(arguments.end(), {"--gallery", gallery});
     }
-    EXPECT_EQ(run_eval(arguments), 3);
+    EXPECT_EQ(run_here("eval", arguments, make_eval()).code, 3);
     EXPECT_FALSE(std::filesystem::exists(json));
   }
 }

@@ -3,7 +3,7 @@
 
 #include "tests/data/picture_folder.h"
 #include "tests/support/messages.h"
-#include "tools/cli/cli.h"
+#include "tests/support/program_run.h"
 
 #include <memory>
 #include <string>
@@ -18,15 +18,10 @@ class ProbeRun : public testing::Test {
 
   // Returns the exit code; out_ and error_ hold what was printed.
   int run(const std::vector<std::string>& arguments, std::unique_ptr<Command> command) {
-    std::vector<const char*> argv{"probe"};
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    const int code =
-        run_program(static_cast<int>(argv.size()), argv.data(), "Probes.", std::move(command));
-    out_ = testing::internal::GetCapturedStdout();
-    error_ = testing::internal::GetCapturedStderr();
-    return code;
+    Finished done = run_here("probe", arguments, std::move(command));
+    out_ = std::move(done.out);
+    error_ = std::move(done.err);
+    return done.code;
   }
 
   const PictureFolder folder_;

@@ -38,13 +38,17 @@ TEST_F(RunFaults, ASecondStartNeverOverwritesTheFirst) {
   for (const bool resuming : {true, false}) {
     // At this message a run that looked at the folder before locking it would hold no lock yet.
     const std::string more = resuming ? "auto" : "never";
-    ChildProcess second(on_pictures("run", {"--resume", more}, 10), folder_.path().string());
+    ChildProcess second(on_pictures("run", {"--resume", more}, 1000000), folder_.path().string());
     while (second.running() && second.said_so_far().find("memory in MiB") == std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    const Finished first = run(on_pictures("run", {"--resume", "auto"}, 10));
+    fs::create_directories(in("said"));
+    const Finished first = run_to_end(on_pictures("run", {"--resume", "auto"}, 10), in("said"));
     EXPECT_EQ(first.code, 3) << "two runs in one folder";
     EXPECT_TRUE(holds(first.err, "is being written to by another run"));
+    EXPECT_FALSE(holds(first.out + first.err, "epoch 0/")) << "it evaluated first";
+    EXPECT_FALSE(holds(first.err, "memory in MiB")) << "it built the network first";
+    EXPECT_TRUE(second.running());
     second.send(SIGKILL);
     second.wait();
     fs::remove_all(in("run"));
@@ -205,12 +209,12 @@ TEST_F(RunFaults, AnErrorInTheMiddleOfAnEpochSavesFirst) {
     EXPECT_TRUE(holds(failed.err, cases[i].words));
     EXPECT_TRUE(holds(failed.err, "saved after step "));
     EXPECT_TRUE(holds(failed.err, "--out " + in(out) + " --resume auto"));
+    // Only ENOENT makes a picture bad.
+    EXPECT_EQ(failed.err.find("--max-bad") != std::string::npos, i == 0) << failed.err;
     ASSERT_TRUE(fs::exists(in(out + "/last.h5"))) << failed.err;
     EXPECT_GT(Checkpoint(in(out + "/last.h5")).run().batch, 0);
     const Finished done = resume(out);
     EXPECT_EQ(done.code, 0) << done.err;
-    // Only ENOENT makes a picture bad.
-    EXPECT_EQ(failed.err.find("--max-bad") != std::string::npos, i == 0) << failed.err;
     EXPECT_TRUE(same_file("straight/best.h5", out + "/best.h5")) << cases[i].faults;
   }
 }
