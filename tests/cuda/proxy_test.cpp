@@ -2,6 +2,7 @@
 #include "engine/base/error.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/made_up.h"
+#include "tests/support/messages.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
@@ -16,16 +17,6 @@ namespace {
 
 constexpr std::int64_t kDim = 16;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-// Returns the message of the InputError that `run` throws; empty if none.
-template <class F> std::string refusal(F&& run) {
-  try {
-    run();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 class Both {
  public:
@@ -73,7 +64,7 @@ class Both {
     LossOutput<float> output;
     output.grad = grad.as<float>();
     output.grad_proxies = grad_proxies.as<float>();
-    return refusal([&] {
+    return message_if_any<InputError>([&] {
       loss.run(context, input, output);
       loss_ = output.loss;
     });

@@ -4,6 +4,7 @@
 #include "data/images/transform.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "tests/data/picture_folder.h"
 #include "tests/support/messages.h"
 
 #include <cmath>
@@ -11,15 +12,6 @@
 
 namespace rk {
 namespace {
-
-Image noise(int width, int height, std::uint64_t seed = 1) {
-  Image image(width, height);
-  CounterRandom random(seed, 0, 0);
-  for (std::size_t i = 0; i < image.bytes(); ++i) {
-    image.data()[i] = static_cast<std::uint8_t>(random.below(256));
-  }
-  return image;
-}
 
 std::vector<std::uint8_t> run(const Image& image, const AugmentOptions& options,
                               CounterRandom random = augment_random(0, 0, 0, 0)) {
@@ -35,7 +27,7 @@ std::vector<std::uint8_t> bytes_of(const Image& image) {
 
 TEST(Augment, NoneIsEvaluationsTransform) {
   for (const auto& [width, height] : {std::pair{50, 37}, {20, 90}, {33, 33}}) {
-    const Image image = noise(width, height);
+    const Image image = noise_image(width, height, 1);
     EXPECT_EQ(run(image, center_crop(24, 28)), bytes_of(apply({28, 0, 0, 24}, image)));
   }
 }
@@ -43,7 +35,7 @@ TEST(Augment, NoneIsEvaluationsTransform) {
 TEST(Augment, EachKeyGivesItsOwnDraws) {
   AugmentOptions options = center_crop(16, 20);
   options.crop = Crop::kRandomResized;
-  const Image image = noise(60, 50);
+  const Image image = noise_image(60, 50, 1);
   const auto base = run(image, options, augment_random(1, 2, 3, 4));
   EXPECT_EQ(base, run(image, options, augment_random(1, 2, 3, 4)));
   EXPECT_NE(base, run(image, options, augment_random(0, 2, 3, 4)));
@@ -54,7 +46,7 @@ TEST(Augment, EachKeyGivesItsOwnDraws) {
 
 TEST(Augment, FlipMirrorsRows) {
   AugmentOptions options = center_crop(16, 16);
-  const Image image = noise(16, 16);
+  const Image image = noise_image(16, 16, 1);
   options.flip = 1;
   const auto flipped = run(image, options);
   for (int y = 0; y < 16; ++y) {
@@ -69,7 +61,7 @@ TEST(Augment, FlipMirrorsRows) {
 TEST(Augment, FlipComesHalfTheTime) {
   AugmentOptions options = center_crop(8, 8);
   options.flip = 0.5;
-  const Image image = noise(8, 8);
+  const Image image = noise_image(8, 8, 1);
   const auto straight = bytes_of(image);
   int flips = 0;
   for (int i = 0; i < 1000; ++i)
@@ -80,7 +72,7 @@ TEST(Augment, FlipComesHalfTheTime) {
 TEST(Augment, RandomCropIsAWindowOfTheResizedPicture) {
   AugmentOptions options = center_crop(16, 20);
   options.crop = Crop::kRandom;
-  const Image image = noise(60, 45);
+  const Image image = noise_image(60, 45, 1);
   const ImageSize size = resized_size(60, 45, {20, 0, 0, 0});
   const Image resized = resize(image, static_cast<int>(size.width), static_cast<int>(size.height));
   std::vector<std::pair<int, int>> seen;
@@ -150,7 +142,7 @@ TEST(RandomResizedWindow, FallsBackToTheCentreOfNarrowPictures) {
 }
 
 TEST(Affine, IdentityKeepsEveryByte) {
-  const Image image = noise(17, 17);
+  const Image image = noise_image(17, 17, 1);
   std::vector<std::uint8_t> out(image.bytes());
   warp_affine(image.data(), out.data(), 17, inverse_affine(17, 0, 0, 1, 0, 0), {});
   EXPECT_EQ(out, bytes_of(image));
@@ -160,7 +152,7 @@ TEST(Affine, QuarterTurnsMovePixelsExactly) {
   // With even sides the centre is a pixel's corner, with odd ones a pixel's middle. Every source
   // point is a pixel's middle but for rounding, so interpolation must return that pixel's byte.
   for (const int size : {8, 9}) {
-    const Image image = noise(size, size);
+    const Image image = noise_image(size, size, 1);
     std::vector<std::uint8_t> out(image.bytes());
     warp_affine(image.data(), out.data(), size, inverse_affine(size, 90, 0, 1, 0, 0), {});
     for (int y = 0; y < size; ++y) {
@@ -176,7 +168,7 @@ TEST(Affine, QuarterTurnsMovePixelsExactly) {
 
 TEST(Affine, WholePixelShiftsAndTheirFill) {
   const int size = 10;
-  const Image image = noise(size, size);
+  const Image image = noise_image(size, size, 1);
   std::vector<std::uint8_t> out(image.bytes());
   AugmentOptions white;
   white.fill_border = false;
@@ -353,7 +345,7 @@ TEST(Affine, DrawsAreIndependent) {
 TEST(Affine, ProbabilityZeroAppliesNone) {
   AugmentOptions options = center_crop(16, 16);
   options.rotation = 45;
-  const Image image = noise(16, 16);
+  const Image image = noise_image(16, 16, 1);
   EXPECT_NE(run(image, options), bytes_of(image));
   options.affine = 0;
   EXPECT_EQ(run(image, options), bytes_of(image));

@@ -25,6 +25,7 @@
 #include "engine/base/random.h"
 #include "engine/system/read_file.h"
 #include "tests/support/goldens/image_goldens.h"
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
 namespace rk {
@@ -42,12 +43,7 @@ std::string hash(const Image& image) {
 
 // Returns the message of the refusal, or "" if the bytes decode.
 std::string refusal(std::span<const std::byte> file) {
-  try {
-    (void)decode_image(file, "x");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_if_any<InputError>([&] { (void)decode_image(file, "x"); });
 }
 
 TEST(Decode, EveryGoldenFile) {
@@ -273,12 +269,7 @@ class ReadImage : public testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   std::string why(const std::string& file) const {
-    try {
-      (void)read_image(file);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return message_of<InputError>([&] { (void)read_image(file); });
   }
 
   const TemporaryFolder folder_;

@@ -7,19 +7,10 @@
 #include <string>
 
 #include "data/images/decode.h"
-#include "engine/base/random.h"
+#include "tests/data/picture_folder.h"
 
 namespace rk {
 namespace {
-
-Image noise(int width, int height) {
-  Image image(width, height);
-  CounterRandom random(7, 0, 0);
-  for (std::size_t i = 0; i < image.bytes(); ++i) {
-    image.data()[i] = static_cast<std::uint8_t>(random.below(256));
-  }
-  return image;
-}
 
 std::string png_of(const Image& image) {
   const std::vector<std::byte> bytes = encode_png(image);
@@ -34,7 +25,7 @@ bool is_ours(const std::string& bytes) {
 // Noise cannot be compressed and makes the file larger than its pixels.
 TEST(EncodePng, PixelsComeBack) {
   for (const auto& [width, height] : {std::pair{1, 1}, std::pair{3, 500}, std::pair{700, 300}}) {
-    const Image image = noise(width, height);
+    const Image image = noise_image(width, height, 7);
     const Image back = decode_image(encode_png(image), "noise");
     ASSERT_EQ(back.width(), width);
     ASSERT_EQ(back.height(), height);
@@ -43,7 +34,7 @@ TEST(EncodePng, PixelsComeBack) {
 }
 
 TEST(EncodePng, SaysWhoWroteIt) {
-  const std::string ours = png_of(noise(8, 8));
+  const std::string ours = png_of(noise_image(8, 8, 7));
   EXPECT_TRUE(is_ours(ours));
   const std::size_t writer = ours.find("Rankine");
   ASSERT_NE(writer, std::string::npos);

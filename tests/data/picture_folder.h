@@ -1,4 +1,4 @@
-// A temporary folder that is a data set of small pictures.
+// Pictures of noise, and a temporary folder that is a data set of them.
 #pragma once
 
 #include "data/images/encode_png.h"
@@ -14,18 +14,22 @@
 
 namespace rk {
 
+// A picture of noise that no other seed has.
+inline Image noise_image(int width, int height, std::uint64_t seed) {
+  Image image(width, height);
+  CounterRandom random(seed, 0, 0);
+  for (std::size_t i = 0; i < image.bytes(); ++i) {
+    image.data()[i] = static_cast<std::uint8_t>(random.below(256));
+  }
+  return image;
+}
+
 class PictureFolder : public TemporaryFolder {
  public:
   std::string spec() const { return "folder:" + path().string(); }
 
-  // A noise picture that no other seed has.
   void picture(const std::string& name, std::uint64_t seed, int width = 24, int height = 18) const {
-    Image image(width, height);
-    CounterRandom random(seed, 0, 0);
-    for (std::size_t i = 0; i < image.bytes(); ++i) {
-      image.data()[i] = static_cast<std::uint8_t>(random.below(256));
-    }
-    const std::vector<std::byte> png = encode_png(image);
+    const std::vector<std::byte> png = encode_png(noise_image(width, height, seed));
     write(name, {reinterpret_cast<const char*>(png.data()), png.size()});
   }
 

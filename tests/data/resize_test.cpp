@@ -13,20 +13,12 @@
 #include <vector>
 
 #include "engine/base/random.h"
+#include "tests/data/picture_folder.h"
 #include "tests/support/goldens/image_goldens.h"
 #include "tests/support/random_seed.h"
 
 namespace rk {
 namespace {
-
-Image noise(int width, int height, std::uint64_t seed) {
-  Image image(width, height);
-  CounterRandom random(seed, 0, 0);
-  for (std::size_t i = 0; i < image.bytes(); ++i) {
-    image.data()[i] = static_cast<std::uint8_t>(random.below(256));
-  }
-  return image;
-}
 
 bool equal(const Image& a, const Image& b) {
   return a.width() == b.width() && a.height() == b.height() &&
@@ -110,7 +102,7 @@ TEST(Resize, EqualsTheDefinitionValueByValue) {
   const std::vector<std::pair<int, int>> sizes{{1, 1},  {2, 3},   {3, 17},  {5, 16},  {16, 15},
                                                {17, 5}, {21, 33}, {22, 31}, {64, 40}, {43, 97}};
   for (const auto& [in_width, in_height] : sizes) {
-    const Image image = noise(in_width, in_height, 7);
+    const Image image = noise_image(in_width, in_height, 7);
     for (const auto& [width, height] : sizes) {
       EXPECT_TRUE(equal(resize(image, width, height), reference(image, width, height)))
           << in_width << " x " << in_height << " to " << width << " x " << height;
@@ -134,7 +126,7 @@ TEST(Resize, DrawnCasesEqualTheDefinition) {
     return 1 + static_cast<int>(random.below(random.below(2) == 0 ? 12 : most));
   };
   for (int i = 0; i < 400; ++i) {
-    const Image image = noise(side(150), side(150), static_cast<std::uint64_t>(i));
+    const Image image = noise_image(side(150), side(150), static_cast<std::uint64_t>(i));
     const Box source = random.below(2) == 0 ? Box{0, 0, image.width(), image.height()}
                                             : box_in(image.width(), image.height());
     const int width = random.below(5) == 0 ? source.width : side(120);
@@ -152,7 +144,7 @@ TEST(Resize, DrawnCasesEqualTheDefinition) {
 // The height shrinks by exactly twice as much as the width: across first. By one row more: down
 // first.
 TEST(Resize, PassOrderAtItsBoundary) {
-  const Image image = noise(40, 60, 3);
+  const Image image = noise_image(40, 60, 3);
   const Image across_first = reference_down(reference_across(image, 30), 40);
   ASSERT_FALSE(equal(across_first, reference_across(reference_down(image, 40), 30)));
   EXPECT_TRUE(equal(resize(image, 30, 40), across_first));
@@ -163,7 +155,7 @@ TEST(Resize, PassOrderAtItsBoundary) {
 }
 
 TEST(Resize, PartOfTheResultHasTheSameBytes) {
-  const Image image = noise(71, 113, 5);
+  const Image image = noise_image(71, 113, 5);
   CounterRandom random(11, 0, 0);
   for (const auto& [width, height] : std::vector<std::pair<int, int>>{
            {71, 40}, {40, 113}, {53, 90}, {90, 150}, {60, 20}, {71, 113}}) {
@@ -183,7 +175,7 @@ TEST(Resize, PartOfTheResultHasTheSameBytes) {
 }
 
 TEST(Resize, SourceBoxIsACropWithoutTheCopy) {
-  const Image image = noise(60, 50, 9);
+  const Image image = noise_image(60, 50, 9);
   for (const Box& box :
        {Box{0, 0, 60, 50}, Box{3, 5, 20, 41}, Box{59, 49, 1, 1}, Box{30, 20, 30, 30}}) {
     for (const auto& [width, height] :
@@ -208,7 +200,7 @@ TEST(Resize, WhiteStaysWhite) {
 }
 
 TEST(Resize, ArgumentsAreChecked) {
-  const Image image = noise(4, 4, 1);
+  const Image image = noise_image(4, 4, 1);
   EXPECT_THROW((void)resize(image, 0, 4), std::invalid_argument);
   EXPECT_THROW((void)resize(image, {1, 0, 4, 4}, 2, 2), std::invalid_argument);
   EXPECT_THROW((void)resize(image, {-1, 0, 4, 4}, 2, 2), std::invalid_argument);

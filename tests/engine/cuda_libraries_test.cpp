@@ -1,6 +1,7 @@
 // The search for libraries on made-up machines, each a folder.
 #include "engine/driver/libraries.h"
 
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
 #include <dlfcn.h>
@@ -28,9 +29,6 @@ class CudaLibraries : public testing::Test {
     folder(fs::path(path).parent_path().string());
     fs::copy_file(RK_FAKE_NVML, at(path));
     return at(path);
-  }
-  static bool contains(const std::string& text, const std::string& words) {
-    return text.find(words) != std::string::npos;
   }
 
   const TemporaryFolder machine_;
@@ -94,7 +92,7 @@ TEST_F(CudaLibraries, WhatIsNoLibraryIsPassedOver) {
   EXPECT_EQ(load_library(kName, {.named = {}, .usual = {at("a"), at("b")}}).path(), b);
   const DynamicLibrary none = load_library(kName, {.named = {at("a")}, .usual = {}});
   EXPECT_EQ(none.handle(), nullptr);
-  EXPECT_TRUE(contains(none.problem(), "; what was found is none: " + at("a/") + kName))
+  EXPECT_TRUE(holds(none.problem(), "; what was found is none: " + at("a/") + kName))
       << none.problem();
 }
 
@@ -114,11 +112,11 @@ TEST_F(CudaLibraries, ARefusalNamesEveryPlace) {
         std::string("/usr/local/lib/python3*/dist-packages/nvidia/*/lib"),
         std::string("/opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib"),
         std::string("/usr/local/cuda/lib64")}) {
-    EXPECT_TRUE(contains(none.problem(), place)) << place << "\n" << none.problem();
+    EXPECT_TRUE(holds(none.problem(), place)) << place << "\n" << none.problem();
   }
-  EXPECT_FALSE(contains(none.problem(), "RK_CUDA_LIBRARIES"));
-  EXPECT_TRUE(contains(load_library(kName, cuda_places({})).problem(),
-                       "was looked for in RK_CUDA_LIBRARIES (names no folder), the loader's"));
+  EXPECT_FALSE(holds(none.problem(), "RK_CUDA_LIBRARIES"));
+  EXPECT_TRUE(holds(load_library(kName, cuda_places({})).problem(),
+                    "was looked for in RK_CUDA_LIBRARIES (names no folder), the loader's"));
 }
 
 }  // namespace

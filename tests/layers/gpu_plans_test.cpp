@@ -1,6 +1,7 @@
 #include "layers/graphs/plans.h"
 
 #include "engine/base/error.h"
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -28,14 +29,9 @@ TEST(GpuPlans, ReadsWhatItWrote) {
 TEST(GpuPlans, RefusesOtherFilesNamingTheLine) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "plans.txt").string();
-  const auto message = [&](const std::string& text) -> std::string {
+  const auto message = [&](const std::string& text) {
     std::ofstream(path) << text;
-    try {
-      GpuPlans::read(path);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return message_if_any<InputError>([&] { GpuPlans::read(path); });
   };
   EXPECT_NE(message("").find("empty"), std::string::npos);
   EXPECT_NE(message("graph\tengine\ttime\n").find("line 1"), std::string::npos);

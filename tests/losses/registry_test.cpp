@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "tests/kernel_cases/row_cases.h"
+#include "tests/support/messages.h"
 
 #include <gtest/gtest.h>
 
@@ -12,12 +13,7 @@ namespace rk {
 namespace {
 
 std::string complaint(const std::string& spec) {
-  try {
-    (void)parse_loss(spec);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return message_if_any<UsageError>([&] { (void)parse_loss(spec); });
 }
 
 TEST(LossRegistry, ParsesNameAndParameters) {

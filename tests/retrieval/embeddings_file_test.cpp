@@ -1,6 +1,7 @@
 #include "retrieval/files/embeddings_file.h"
 
 #include "engine/base/error.h"
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
@@ -64,12 +65,7 @@ TEST(EmbeddingsFile, ShapesAndNamesThatAreAlmostRight) {
     file.write(name, dims, rows.data());
     file.write("/labels", label_dims, labels.data());
     write_atomic(path, file.finish());
-    try {
-      read_embeddings(path);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return message_if_any<InputError>([&] { read_embeddings(path); });
   };
   EXPECT_EQ(refusal("/embeddings", {4, 3}, {4}), "");
   EXPECT_EQ(refusal("/embeddings", {4, 3}, {4, 1}),

@@ -7,6 +7,7 @@
 #include "retrieval/report/html.h"
 #include "retrieval/report/query_choice.h"
 #include "retrieval/statistics/per_class.h"
+#include "tests/support/messages.h"
 #include "tests/support/page.h"
 #include "tests/support/random_seed.h"
 
@@ -113,10 +114,6 @@ LearningRecord record() {
     made.epochs.push_back(next);
   }
   return made;
-}
-
-bool holds(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
 }
 
 // The page must fetch nothing and run nothing but its own script.

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
 #include "engine/system/read_file.h"
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "weights/atomic_file.h"
 #include "weights/foreign/weight_files.h"
@@ -79,14 +80,9 @@ class CheckpointTest : public ::testing::Test {
     return path_;
   }
   std::string refusal(const std::function<void()>& f) {
-    try {
-      f();
-    } catch (const InputError& error) {
-      EXPECT_NE(std::string(error.what()).find(folder_), std::string::npos) << error.what();
-      return error.what();
-    }
-    ADD_FAILURE() << "nothing was refused";
-    return {};
+    std::string message = message_of<InputError>(f);
+    EXPECT_TRUE(holds(message, folder_));
+    return message;
   }
   // A whole checkpoint that says that it is of another version.
   std::vector<std::byte> with_version(std::int64_t version) {

@@ -1,5 +1,7 @@
 #include "weights/hdf5/chunk.h"
 
+#include "tests/support/messages.h"
+
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -30,12 +32,7 @@ Bytes counting(std::size_t count) {
 }
 
 std::string refusal(const Bytes& stored, std::span<const Hdf5Filter> filters, std::size_t bytes) {
-  try {
-    unfold_chunk(stored, filters, 0, bytes);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return message_of<std::runtime_error>([&] { unfold_chunk(stored, filters, 0, bytes); });
 }
 
 TEST(Hdf5Chunk, UnfoldsInReverse) {
