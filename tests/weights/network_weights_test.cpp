@@ -5,6 +5,8 @@
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_network.h"
+#include "weights/architectures/network_tensors.h"
+#include "weights/architectures/registry.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/foreign/weight_files.h"
@@ -293,7 +295,7 @@ TEST_F(ForeignWeights, AnArchDoesNotTurnOtherNetworksIntoIt) {
 }
 
 // A file without values, whose tensors are views of one stretch of zeros.
-TensorFile zeros_of(const std::string& arch, const Rename& rename) {
+TensorFile zeros_of(const std::string& arch, const Rename& rename = std::identity()) {
   static const std::vector<std::byte> zeros(std::size_t{2048} * 2048 * 4);
   TensorFile file;
   file.path = "r.pth";
@@ -312,7 +314,7 @@ TensorFile zeros_of(const std::string& arch, const Rename& rename) {
 // Whichever tensor is missing or of another shape, the network must be recognised by the others.
 TEST_F(ForeignWeights, ASingleTensorThatIsMissingIsNamed) {
   for (const std::string& arch : network_names()) {
-    const TensorFile whole = zeros_of(arch, as_it_is);
+    const TensorFile whole = zeros_of(arch);
     const std::string refused = "r.pth: its tensors are not those of " +
                                 std::string(arch.starts_with('i') ? "an " : "a ") + arch + ": 1 ";
     const std::vector<NetworkTensor> tensors = network_tensors(arch);
@@ -350,10 +352,10 @@ TEST_F(ForeignWeights, AFewTensorsThatAreMissingAreNamed) {
                     "those of a resnet18: 1 missing: layer1.0.conv1.weight; "));
   std::vector<std::string> four = three;
   four.emplace_back("layer2.0.conv2.weight");
-  EXPECT_TRUE(holds(without(zeros_of("resnet50", as_it_is), four),
-                    "holds a ResNet of 0+4+2+3 blocks; resnet20, "));
+  EXPECT_TRUE(
+      holds(without(zeros_of("resnet50"), four), "holds a ResNet of 0+4+2+3 blocks; resnet20, "));
   // A larger network holds all names of a smaller one.
-  TensorFile deeper = zeros_of("resnet18", as_it_is);
+  TensorFile deeper = zeros_of("resnet18");
   for (const char* name : {"layer1.2.conv1.weight", "layer2.2.conv1.weight"}) {
     deeper.tensors.push_back(deeper.tensors.front());
     deeper.tensors.back().name = name;

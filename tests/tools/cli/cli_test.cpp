@@ -226,12 +226,12 @@ TEST(Cli, ThreadsFarBeyondTheProcessorsAreRefused) {
     EXPECT_EQ(with(threads).err, "");
     EXPECT_EQ(seen, threads);
   }
-  const Result slow = with(8 * cores);
+  const Finished slow = with(8 * cores);
   EXPECT_EQ(slow.code, 0) << slow.err;
-  EXPECT_TRUE(has(slow.err, fmt::format("slower than --threads {}\n", cores))) << slow.err;
+  EXPECT_TRUE(holds(slow.err, fmt::format("slower than --threads {}\n", cores)));
   EXPECT_EQ(seen, 8 * cores);
   seen = -1;
-  const Result refused = with(8 * cores + 1);
+  const Finished refused = with(8 * cores + 1);
   EXPECT_EQ(refused.code, 2);
   EXPECT_EQ(refused.err,
             fmt::format("error: --threads {}: this process may use {} at a time, and more than {} "
