@@ -223,16 +223,16 @@ struct Drawn {
   double degrees = 0, shear = 0, zoom = 0, x = 0, y = 0;  // x, y: share of the side
 };
 constexpr int kSpotSide = 97;
-constexpr double kSpotArm = 16;
+constexpr double kSpotMiddle = 0.5 * (kSpotSide - 1), kSpotArm = 16;
 
 // A cone of light in each channel: blue in the centre, red to its right and green below it.
 Image three_spots() {
   constexpr double kRadius = 6;
   Image image(kSpotSide, kSpotSide);
   std::memset(image.data(), 0, image.bytes());
-  const double middle = kSpotSide / 2;
-  const std::array<std::array<double, 2>, 3> spots{
-      {{middle + kSpotArm, middle}, {middle, middle + kSpotArm}, {middle, middle}}};
+  const std::array<std::array<double, 2>, 3> spots{{{kSpotMiddle + kSpotArm, kSpotMiddle},
+                                                    {kSpotMiddle, kSpotMiddle + kSpotArm},
+                                                    {kSpotMiddle, kSpotMiddle}}};
   for (int y = 0; y < kSpotSide; ++y) {
     for (int x = 0; x < kSpotSide; ++x) {
       for (std::size_t c = 0; c < 3; ++c) {
@@ -263,8 +263,8 @@ Drawn drawn(const std::vector<std::uint8_t>& out) {
   const double across = (green_y * red_x - green_x * red_y) / length;
   const double in_degrees = 180 / std::acos(-1.0);
   return {std::atan2(red_y, red_x) * in_degrees, std::atan2(-along, across) * in_degrees,
-          length / kSpotArm, (centroid(2, 1) - kSpotSide / 2) / kSpotSide,
-          (centroid(2, 2) - kSpotSide / 2) / kSpotSide};
+          length / kSpotArm, (centroid(2, 1) - kSpotMiddle) / kSpotSide,
+          (centroid(2, 2) - kSpotMiddle) / kSpotSide};
 }
 
 struct DrawnRange {
