@@ -410,6 +410,15 @@ TEST_F(ForeignWeights, ARoundTripKeepsEveryBit) {
       network_weights(read_tensor_file((folder_.path() / "r.safetensors").string()));
   expect_whole(again, "resnet20");
   EXPECT_EQ(again.find("fc.weight")->dims, (std::vector<std::int64_t>{9, 64}));
+  for (const NetworkWeights::Tensor& tensor : first.tensors) {
+    const NetworkWeights::Tensor* now = again.find(tensor.name);
+    ASSERT_NE(now, nullptr) << tensor.name;
+    EXPECT_EQ(now->dims, tensor.dims) << tensor.name;
+    EXPECT_EQ(now->count, tensor.count) << tensor.name;
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(now->values)),
+                                   std::as_bytes(std::span(tensor.values))))
+        << tensor.name;
+  }
   again.model.source_sha256 = first.model.source_sha256;  // it now names r.safetensors
   EXPECT_TRUE(safetensors_bytes(again) == exported);
 }
