@@ -3,11 +3,12 @@
 //   RK_FAULTS  faults separated by ';', each "call,first,count,what,part". Counts the calls of that
 //              name whose path holds `part`; those from number `first` (from 0) on, `count` of them
 //              (0: all), fail with the errno `what`, or, if `what` is 's' and a number, first raise
-//              that signal and then go on. Calls: open (and fopen), read (pread), write (pwrite,
-//              ftruncate), fsync, rename, flock, mmap (but for oneDNN's), memory (heap requests of
-//              64 KiB or more; `part` is matched with the path of the requesting library),
-//              pthread_create (but for OpenMP's), fork.
-//   RK_COUNTS  a file: at exit, how many calls each fault counted, a line each
+//              that signal, unless in a forked process, and then go on. Calls: open (and fopen),
+//              read (pread), write (pwrite, ftruncate), fsync, rename, flock, mmap (but for
+//              oneDNN's), memory (heap requests of 64 KiB or more; `part` is matched with the path
+//              of the requesting library), pthread_create (but for OpenMP's), fork.
+//   RK_COUNTS  a file: at exit, how many calls each fault counted, and how many failed or brought
+//              a signal, in forked processes too (which go on with their own numbers); a line each
 //   RK_TRACE   a file: each successful fsync and rename, a line each, with paths
 //   RK_CLOCK   how many seconds the wall clock may jump, forth or back, at each reading
 #include <dlfcn.h>
@@ -37,11 +38,24 @@ namespace {
 
 constexpr std::size_t kLarge = std::size_t{64} << 10;
 
+template <class F> F next(const char* name) { return reinterpret_cast<F>(dlsym(RTLD_NEXT, name)); }
+
+using Map = void* (*)(void*, std::size_t, int, int, int, off_t);
+
+// A counter that forked processes add to as well.
+std::atomic<long>* shared_counter() {
+  void* memory = next<Map>("mmap")(nullptr, sizeof(std::atomic<long>), PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) ::abort();
+  return new (memory) std::atomic<long>(0);
+}
+
 struct Fault {
   std::string call, part;
   long first = 0, count = 0;
   int error = 0, signal = 0;
   std::atomic<long> seen = 0;
+  std::atomic<long>* fired = shared_counter();
 };
 
 std::list<Fault> read_faults() {
@@ -65,8 +79,6 @@ std::list<Fault> read_faults() {
   return faults;
 }
 
-template <class F> F next(const char* name) { return reinterpret_cast<F>(dlsym(RTLD_NEXT, name)); }
-
 struct Faults {
   std::list<Fault> all = read_faults();
   const pid_t process = ::getpid();
@@ -84,7 +96,9 @@ Faults::~Faults() {
   const char* path = std::getenv("RK_COUNTS");
   if (path == nullptr || process != ::getpid()) return;
   std::string text;
-  for (const Fault& fault : all) text += std::to_string(fault.seen) + "\n";
+  for (const Fault& fault : all) {
+    text += std::to_string(fault.seen) + " " + std::to_string(*fault.fired) + "\n";
+  }
   const int file = next<int (*)(const char*, int, ...)>("open")(
       path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (next<ssize_t (*)(int, const void*, std::size_t)>("write")(file, text.data(), text.size()) <
@@ -118,6 +132,8 @@ template <class Path> bool fails(const char* call, const Path& path) {
     if (!fault.part.empty() && path().find(fault.part) == std::string::npos) continue;
     const long number = fault.seen++ - fault.first;
     if (number < 0 || (fault.count > 0 && number >= fault.count)) continue;
+    if (fault.signal != 0 && ::getpid() != faults->process) continue;
+    ++*fault.fired;
     if (fault.signal != 0) {
       ::kill(::getpid(), fault.signal);
       continue;
@@ -267,7 +283,6 @@ extern "C" void* mmap(void* at, std::size_t bytes, int protection, int flags, in
                       off_t offset) noexcept {
   // oneDNN maps memory for its generated code and crashes if a mapping fails.
   if (!is_of("libdnnl", __builtin_return_address(0)) && fails("mmap")) return MAP_FAILED;
-  using Map = void* (*)(void*, std::size_t, int, int, int, off_t);
   return next<Map>("mmap")(at, bytes, protection, flags, descriptor, offset);
 }
 
