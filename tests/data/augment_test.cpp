@@ -248,9 +248,10 @@ Drawn drawn(const std::vector<std::uint8_t>& out) {
   std::array<std::array<double, 3>, 3> moments{};  // of each channel: sum, sum x, sum y
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto at = static_cast<int>(i / 3);
+    const int x = at % kSpotSide, y = at / kSpotSide;
     moments[i % 3][0] += out[i];
-    moments[i % 3][1] += out[i] * (at % kSpotSide);
-    moments[i % 3][2] += out[i] * (at / kSpotSide);
+    moments[i % 3][1] += out[i] * x;
+    moments[i % 3][2] += out[i] * y;
   }
   const auto centroid = [&](std::size_t c, std::size_t axis) {
     return moments[c][axis] / moments[c][0];
