@@ -263,7 +263,9 @@ TEST_F(CheckpointTest, OtherVersionsAreRefusedAndKept) {
       {with_version(0), "has version 0 of the format, this program reads 1; use an older Rankine"},
       {sealed_by_another, "was written by a newer Rankine (seal 2); use that version"}};
   for (const auto& [bytes, part] : others) {
-    EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("last.h5: " + std::string(part)),
+    EXPECT_NE(refusal([&, &bytes = bytes] {
+                Checkpoint c(save(bytes));
+              }).find("last.h5: " + std::string(part)),
               std::string::npos)
         << part;
     EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("last.h5: " + std::string(part)),
@@ -323,8 +325,9 @@ TEST_F(CheckpointTest, WeightsThatAreTextAreRefused) {
   H5Fclose(file);
   bytes = read_file(path_, std::size_t{1} << 20);
   seal(bytes);
-  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("bn1.weight holds text"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }).find("bn1.weight holds text"),
+      std::string::npos);
 }
 
 // source_sha256 becomes part of texts, so it must be 64 hexadecimal digits or empty.
@@ -365,9 +368,10 @@ TEST_F(CheckpointTest, OtherSealedFilesAreRefused) {
   const float x = 1;
   writer.write("/embeddings", {1, 1}, &x);
   std::vector<std::byte> bytes = writer.finish();
-  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("checksum"), std::string::npos);
+  EXPECT_NE(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }).find("checksum"),
+            std::string::npos);
   seal(bytes);
-  EXPECT_NE(refusal([&] { Checkpoint c(save(bytes)); }).find("not a checkpoint"),
+  EXPECT_NE(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }).find("not a checkpoint"),
             std::string::npos);
 }
 
