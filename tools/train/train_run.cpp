@@ -223,9 +223,9 @@ void TrainRun::execute() {
         settings_.out, static_cast<double>(checkpoint_bytes()) / (1 << 30), kMostSealedBytes >> 30);
   }
   if (processes_.first()) {
-    const bool between = settings_.save_every > 0;
-    saver_.require_room(checkpoint_bytes(), between ? std::numeric_limits<std::int32_t>::max()
-                                                    : settings_.epochs - run_.epoch);
+    constexpr std::int64_t kAny = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t saves = settings_.save_every > 0 ? kAny : settings_.epochs - run_.epoch;
+    saver_.require_room(checkpoint_bytes(), saves);
   }
   if (run_.step == 0 && processes_.first()) {
     check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);

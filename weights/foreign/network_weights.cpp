@@ -237,13 +237,13 @@ bool is_more_than(const ResNetKind& kind, const std::string& wanted) {
 std::string nearly_built(const Shapes& tensors) {
   const ResNetKind kind = resnet_kind(tensors);
   for (const std::string& arch : network_names()) {
-    std::int64_t off = 0;
-    for (const NetworkTensor& wanted : network_tensors(arch)) {
-      if (wanted.kind == Kind::kCounter) continue;
-      const auto found = tensors.find(wanted.name);
-      off += found == tensors.end() || found->second != wanted.dims ? 1 : 0;
-    }
-    if (off >= 1 && off <= kFewMissing && !has_more_parts(kind, resnet_kind(shapes_of(arch)))) {
+    const Shapes whole = shapes_of(arch);
+    const auto off = std::ranges::count_if(whole, [&](const auto& wanted) {
+      if (wanted.second.empty()) return false;  // a counter
+      const auto found = tensors.find(wanted.first);
+      return found == tensors.end() || found->second != wanted.second;
+    });
+    if (off >= 1 && off <= kFewMissing && !has_more_parts(kind, resnet_kind(whole))) {
       return arch;
     }
   }
