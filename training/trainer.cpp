@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/system/host_memory.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "training/memory_fit.h"
 #include "training/model_io.h"
 

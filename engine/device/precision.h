@@ -2,6 +2,7 @@
 // and losses are float32 in all of them.
 #pragma once
 
+#include "engine/base/colours.h"
 #include "engine/base/half.h"
 
 #include <array>
@@ -70,8 +71,6 @@ template <class F> auto with_type(DType type, F&& f) {
 template <class F> auto with_image_type(Precision precision, F&& f) {
   return with_type(image_type(precision), std::forward<F>(f));
 }
-
-inline constexpr std::int64_t kColours = 3;  // of a picture: red, green, blue
 
 // Channels of the images that the first layer reads on a GPU: the colours, or as many as the
 // fastest kernels require, the extra ones zero.

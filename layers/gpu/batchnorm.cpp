@@ -168,11 +168,11 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
 
   NodeClaims plan(const std::vector<EdgeUse>& uses) override {
     constexpr const char* kOtherwise = "our own kernels take its place";
-    by_graphs_ = GpuGraph::exists(context_, graphs_.forward, kOtherwise) &&
-                 GpuGraph::exists(context_, graphs_.backward, kOtherwise);
+    by_graphs_ = GraphRunner::exists(context_, graphs_.forward, kOtherwise) &&
+                 GraphRunner::exists(context_, graphs_.backward, kOtherwise);
     if (!by_graphs_) return Own::plan(uses);
-    forward_ = GpuGraph(context_, graphs_.forward);
-    backward_ = GpuGraph(context_, graphs_.backward);
+    forward_ = GraphRunner(context_, graphs_.forward);
+    backward_ = GraphRunner(context_, graphs_.backward);
     uses_ = uses;
     Carver saved, workspace;
     take_saved(saved);
@@ -261,7 +261,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
 
   BatchNormGraphs graphs_;
   bool by_graphs_ = true;
-  GpuGraph forward_, backward_;
+  GraphRunner forward_, backward_;
   std::vector<EdgeUse> uses_;
   float* mean_ = nullptr;
   float* inv_std_ = nullptr;

@@ -13,7 +13,7 @@
 
 #include "layers/batchnorm.h"
 #include "layers/conv2d.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 
 #include <memory>
 #include <string>

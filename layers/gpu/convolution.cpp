@@ -57,9 +57,10 @@ bool fuses_input_gradient(const ConvolutionGeometry& geometry, Precision precisi
 
 // Builds the wanted graph, or only its part if cuDNN refuses it on this GPU; returns whether it is
 // the whole.
-bool build(const Context& context, const Graph& wanted, const Graph& part, GpuGraph& graph) {
-  const bool whole = wanted == part || GpuGraph::exists(context, wanted, "it is computed in parts");
-  graph = GpuGraph(context, whole ? wanted : part);
+bool build(const Context& context, const Graph& wanted, const Graph& part, GraphRunner& graph) {
+  const bool whole =
+      wanted == part || GraphRunner::exists(context, wanted, "it is computed in parts");
+  graph = GraphRunner(context, whole ? wanted : part);
   return whole;
 }
 
@@ -138,7 +139,7 @@ template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
   forward_whole_ = build(context_, wanted, part, forward_);
   std::size_t bytes = forward_.workspace_bytes();
   if (!has_backward_) return bytes;
-  weights_ = GpuGraph(context_, weight_gradient_graph(geometry_, precision_));
+  weights_ = GraphRunner(context_, weight_gradient_graph(geometry_, precision_));
   bytes = std::max(bytes, weights_.workspace_bytes());
   if (!use_.wanted) return bytes;
   // As in forward: the reader of the sums has no other way to get them.
@@ -165,11 +166,11 @@ template <class T> void Convolution<T>::bind_backward(const Backward& tensors, v
   gradients_ = tensors;
   weights_.bind({{kX, tensors.x}, {kDy, tensors.dy}, {kDw, tensors.dw}}, workspace);
   if (!use_.wanted) return;
-  std::vector<GpuGraph::Place> places = {{kX, tensors.x},
-                                         {kDy, tensors.dy},
-                                         {kW, tensors.w},
-                                         {kAddend, tensors.addend},
-                                         {kDx, tensors.dx}};
+  std::vector<GraphRunner::Place> places = {{kX, tensors.x},
+                                            {kDy, tensors.dy},
+                                            {kW, tensors.w},
+                                            {kAddend, tensors.addend},
+                                            {kDx, tensors.dx}};
   if (use_.sum) std::ranges::copy(unit_.places(tensors.dx_sums), std::back_inserter(places));
   data_.bind(places, workspace);
 }

@@ -6,7 +6,7 @@
 #include "engine/device/context.h"
 #include "layers/conv2d.h"
 #include "layers/gpu/gradient_sums.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 
 #include <vector>
 
@@ -90,7 +90,7 @@ template <class T> class Convolution {
   bool forward_whole_ = true, data_whole_ = true;
   Forward tensors_;
   Backward gradients_;
-  GpuGraph forward_, weights_, data_;
+  GraphRunner forward_, weights_, data_;
   UnitNormalisation unit_;
 };
 

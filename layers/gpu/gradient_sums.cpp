@@ -42,7 +42,7 @@ UnitNormalisation::UnitNormalisation(const Context& context, std::int64_t channe
   vectors_.upload(values.data(), vectors_.bytes());
 }
 
-std::vector<GpuGraph::Place> UnitNormalisation::places(float* sums) const {
+std::vector<GraphRunner::Place> UnitNormalisation::places(float* sums) const {
   const auto vector = [&](int i) { return vectors_.as<float>() + i * channels_; };
   const float *zeros = vector(0), *ones = vector(1);
   return {{kGamma, ones},        {kBeta, zeros},       {kMean, zeros},

@@ -10,7 +10,7 @@
 
 #include "engine/device/context.h"
 #include "engine/device/memory.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 
 #include <cstdint>
 #include <vector>
@@ -33,7 +33,7 @@ class UnitNormalisation {
   UnitNormalisation(const Context& context, std::int64_t channels);
 
   // The places of all that the graph has besides the gradient's tensors. sums: [channels].
-  std::vector<GpuGraph::Place> places(float* sums) const;
+  std::vector<GraphRunner::Place> places(float* sums) const;
 
  private:
   std::int64_t channels_ = 0;

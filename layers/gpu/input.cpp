@@ -1,5 +1,6 @@
 #include "layers/gpu/input.h"
 
+#include "engine/base/colours.h"
 #include "engine/base/error.h"
 #include "engine/device/precision.h"
 #include "kernels/blocks/input_block.h"

@@ -7,7 +7,7 @@
 //
 // Everything else walks over its operations: text(), the key in plan files (layers/graphs/plans.h);
 // cuDNN's own form (layers/graphs/cudnn/recorder.h); the tests' reference
-// (tests/host_gpu/gpu_graph.cpp). layers/graphs/graph_run.h runs a graph.
+// (tests/host_gpu/graph_runner.cpp). layers/graphs/graph_runner.h runs a graph.
 //
 // Images are (N, H, W, C), weights (O, H, W, I), vectors are over channels. Tensors that are read
 // or written have the type of their role; between operations everything is float32.
@@ -28,7 +28,7 @@ namespace rk {
 class Program;   // engine/tape/program.h
 struct EdgeUse;  // engine/tape/program.h
 
-// What a tensor means to the operator, which passes the tensor's address (GpuGraph::bind).
+// What a tensor means to the operator, which passes the tensor's address (GraphRunner::bind).
 enum class GraphRole : std::uint8_t {
   kNone,  // between operations, not in memory
   // In the precision's type:

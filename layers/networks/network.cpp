@@ -1,5 +1,6 @@
 #include "layers/networks/network.h"
 
+#include "engine/base/colours.h"
 #include "engine/device/precision.h"
 #include "engine/tape/layout.h"
 #include "layers/graphs/graph.h"

@@ -1,5 +1,6 @@
 #include "layers/networks/record_backbone.h"
 
+#include "engine/base/colours.h"
 #include "layers/activation.h"
 #include "layers/concat.h"
 #include "layers/conv_bn.h"
@@ -79,7 +80,7 @@ class Recording {
             .kernel = window.size,
             .stride = {window.stride, window.stride},
             .padding = window.padding,
-            .in_channels = unit.x == kImages ? kImageChannels : 0};
+            .in_channels = unit.x == kImages ? kColours : 0};
   }
 
   Program& program_;

@@ -1,10 +1,11 @@
 #include "tests/cuda/network_on_gpu.h"
 
+#include "engine/base/colours.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/pinned_buffer.h"
 #include "kernels/half_element.h"
 #include "layers/gpu/gradient_sums.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "tests/cuda/gpu.h"
 #include "tests/support/node_harness.h"
 #include "tests/support/within.h"

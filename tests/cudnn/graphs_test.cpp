@@ -136,7 +136,7 @@ Graphs layer_graphs(Precision precision) {
 }
 
 // The library normalises only multiples of 4 channels; for others our own kernels take its place
-// (GpuGraph::exists).
+// (GraphRunner::exists).
 bool is_ours(const Graph& graph) {
   const bool normalises =
       graph.has(Graph::Op::kBatchNorm) || graph.has(Graph::Op::kBatchNormGradient);

@@ -1,5 +1,6 @@
 #include "tests/golden_runner/network_model.h"
 
+#include "engine/base/colours.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/pinned_buffer.h"
 #include "engine/tape/layout.h"
@@ -9,11 +10,6 @@
 #include <algorithm>
 
 namespace rk::golden {
-namespace {
-
-constexpr std::size_t kColours = 3;
-
-}  // namespace
 
 NetworkModel::NetworkModel(const Context& context, const Settings& settings)
     : context_(context),
@@ -37,8 +33,9 @@ void NetworkModel::set_images(const std::vector<float>& nchw) {
   const std::vector<float> colours = testing::nchw_to_nhwc(nchw, kColours, shape[1] * shape[2]);
   // On a GPU the input is padded with channels of zeros up to the number that convolutions take.
   std::vector<float> nhwc(static_cast<std::size_t>(shape.elements()));
-  for (std::size_t i = 0; i < colours.size(); ++i) {
-    nhwc[i / kColours * static_cast<std::size_t>(shape[3]) + i % kColours] = colours[i];
+  for (std::int64_t i = 0; i < std::ssize(colours); ++i) {
+    nhwc[static_cast<std::size_t>(i / kColours * shape[3] + i % kColours)] =
+        colours[static_cast<std::size_t>(i)];
   }
   std::vector<float> stored(nhwc.size());
   from_nhwc(image_layout(shape, program_.channel_block(network_.input)), nhwc.data(),

@@ -4,7 +4,7 @@
 #include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
 #include "layers/gpu/gradient_sums.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
 #include "tests/host_gpu/device/stream.h"

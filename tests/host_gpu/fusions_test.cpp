@@ -2,9 +2,9 @@
 // compute what its parts, and the passes that it spares, compute.
 #include "tools/bench/tuning/fusions.h"
 #include "kernels/half_element.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "layers/networks/network.h"
-#include "tests/host_gpu/gpu_graph_log.h"
+#include "tests/host_gpu/graph_log.h"
 #include "tests/support/random_seed.h"
 #include "tools/bench/tuning/time_fusions.h"
 
@@ -44,7 +44,7 @@ class Places {
   }
   // Runs the graph on the tensors that are there, and draws the others.
   void run(const Graph& graph) {
-    std::vector<GpuGraph::Place> places;
+    std::vector<GraphRunner::Place> places;
     for (const Graph::Tensor& tensor : graph.tensors()) {
       if (tensor.role == kNone) continue;
       if (tensor.written || !memory_.contains(tensor.role)) {
@@ -52,7 +52,7 @@ class Places {
       }
       places.push_back({tensor.role, memory_.at(tensor.role).data()});
     }
-    GpuGraph ready(context_, graph);
+    GraphRunner ready(context_, graph);
     const Memory workspace = context_.allocate(ready.workspace_bytes());
     ready.bind(places, workspace.data());
     ready.run();

@@ -6,7 +6,7 @@
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph.h"
 #include "tests/cuda/network_on_gpu.h"
-#include "tests/host_gpu/gpu_graph_log.h"
+#include "tests/host_gpu/graph_log.h"
 #include "tests/support/node_harness.h"
 
 #include <gtest/gtest.h>

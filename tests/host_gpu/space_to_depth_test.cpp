@@ -1,5 +1,6 @@
 // First convolutions over images whose pixels lie in cells (SpaceToDepth), against the definition
 // of a convolution over pixels, in double.
+#include "engine/base/colours.h"
 #include "engine/device/context.h"
 #include "layers/conv_bn.h"
 #include "layers/graphs/graph.h"

@@ -26,7 +26,7 @@ Graph convolution(std::int64_t kh, std::int64_t kw, const Graph::Window& window)
 
 // The text is the key of a plan: it must hold all that tells two graphs apart, and must not change,
 // because files of earlier versions hold it.
-TEST(GpuGraph, TextsOfConvolutions) {
+TEST(Graph, TextsOfConvolutions) {
   EXPECT_EQ(convolution(1, 1, {}).text(), "fp16 conv 2x9x8x3 -> 5, 1x1/1");
   EXPECT_EQ(convolution(1, 3, {.stride = {1, 2}}).text(),
             "fp16 conv 2x9x8x3 -> 5, 1x3/1x2, padding 0x0");
@@ -35,7 +35,7 @@ TEST(GpuGraph, TextsOfConvolutions) {
   EXPECT_EQ(flat.tensors().back().shape, (Shape{2, 9, 4, 5}));
 }
 
-TEST(GpuGraph, TextsOfFusions) {
+TEST(Graph, TextsOfFusions) {
   Graph forward(Precision::kBf16);
   const auto x = forward.read(kX, {4, 7, 7, 8}), w = forward.read(kW, {16, 3, 3, 8});
   // Operations in the order the library wants; the text has an order of its own.
@@ -77,14 +77,14 @@ std::string batchnorm_text(double epsilon, double momentum) {
 }
 
 // Two networks with other constants must not share a plan.
-TEST(GpuGraph, TextsHoldConstantsThatAreNotPyTorchs) {
+TEST(Graph, TextsHoldConstantsThatAreNotPyTorchs) {
   EXPECT_EQ(batchnorm_text(1e-5, 0.1), "fp16 bn+relu 2x5x5x8");
   EXPECT_EQ(batchnorm_text(1e-3, 0.1), "fp16 bn+relu 2x5x5x8, epsilon 0.001");
   EXPECT_EQ(batchnorm_text(1e-3, 0.01), "fp16 bn+relu 2x5x5x8, epsilon 0.001, momentum 0.01");
 }
 
 // Images, weights and a bias in the precision's type, statistics in float32, masks in bits.
-TEST(GpuGraph, TensorsHaveTheTypeOfTheirRole) {
+TEST(Graph, TensorsHaveTheTypeOfTheirRole) {
   Graph g(Precision::kBf16);
   const auto y = g.conv(g.read(kX, {1, 3, 3, 8}), g.read(kW, {7, 1, 1, 8}), {});
   const auto z = g.bias(y, g.read(kBias, {7}));
@@ -113,7 +113,7 @@ TEST(GpuGraph, TensorsHaveTheTypeOfTheirRole) {
   EXPECT_NE(g, more);
 }
 
-TEST(GpuGraph, ImagesAmongMoreChannelsHaveRowsApart) {
+TEST(Graph, ImagesAmongMoreChannelsHaveRowsApart) {
   Graph g(Precision::kFp16);
   const auto x = g.read(kX, {2, 3, 3, 8}), w = g.read(kW, {5, 1, 1, 8});
   Graph dense = g;
@@ -126,7 +126,7 @@ TEST(GpuGraph, ImagesAmongMoreChannelsHaveRowsApart) {
 }
 
 // The graphs that the nodes of a network run, recorded for a GPU.
-class GpuGraphs : public ::testing::Test {
+class NetworkGraphs : public ::testing::Test {
  protected:
   static std::vector<Graph> graphs(const std::string& arch, bool training, BatchNormMode mode,
                                    Precision precision) {
@@ -150,7 +150,7 @@ class GpuGraphs : public ::testing::Test {
 };
 
 // The number of distinct shapes of convolutions, worked out by hand from He et al. 2016, table 1.
-TEST_F(GpuGraphs, DistinctConvolutionsOfTheNetworks) {
+TEST_F(NetworkGraphs, DistinctConvolutionsOfTheNetworks) {
   for (const Precision precision : kPrecisions) {
     SCOPED_TRACE(name_of(precision));
     const auto small = graphs("resnet18", true, BatchNormMode::kBatch, precision);
@@ -162,7 +162,7 @@ TEST_F(GpuGraphs, DistinctConvolutionsOfTheNetworks) {
   }
 }
 
-TEST_F(GpuGraphs, EvaluationIsForwardAloneAndFolded) {
+TEST_F(NetworkGraphs, EvaluationIsForwardAloneAndFolded) {
   for (const Graph& graph : graphs("resnet50", false, BatchNormMode::kRunning, Precision::kFp16)) {
     EXPECT_TRUE(graph.has(Op::kConv) && graph.has(Op::kBias)) << graph.text();
   }
@@ -172,7 +172,7 @@ TEST_F(GpuGraphs, EvaluationIsForwardAloneAndFolded) {
 // channels and reads its gradient there; in two of Inception-v3's eleven blocks, one branch ends in
 // a pooling. With batch statistics each convolution is followed by a normalisation, so it does not
 // write there.
-TEST_F(GpuGraphs, BranchesWriteWhereTheyAreJoined) {
+TEST_F(NetworkGraphs, BranchesWriteWhereTheyAreJoined) {
   const auto apart = [](const std::vector<Graph>& all, GraphRole role) {
     std::set<std::string> texts;
     for (const Graph& graph : all) {
@@ -196,7 +196,7 @@ TEST_F(GpuGraphs, BranchesWriteWhereTheyAreJoined) {
 // In a basic block with an identity shortcut, the first convolution adds its input's gradient to
 // the shortcut's and masks the sum with the ReLU of the block before. If the shortcut is a
 // convolution, recorded first, the shortcut's gradient does the addition. Images have no gradient.
-TEST_F(GpuGraphs, InputGradientsOfFrozenTraining) {
+TEST_F(NetworkGraphs, InputGradientsOfFrozenTraining) {
   std::set<std::string> texts;
   for (const Graph& g : graphs("resnet18", true, BatchNormMode::kRunning, Precision::kBf16)) {
     if (g.has(Op::kDgrad)) texts.insert(g.text());
@@ -223,7 +223,7 @@ TEST_F(GpuGraphs, InputGradientsOfFrozenTraining) {
   EXPECT_EQ(texts, expected);
 }
 
-TEST_F(GpuGraphs, BatchStatisticsMaskInTheNormalisation) {
+TEST_F(NetworkGraphs, BatchStatisticsMaskInTheNormalisation) {
   const auto all = graphs("resnet50", true, BatchNormMode::kBatch, Precision::kFp16);
   EXPECT_EQ(count(all, {Op::kDgrad, Op::kReluGradient}), 0);
   // The outputs of a stage's last convolutions: one shape per stage. Our own kernels join the
@@ -234,7 +234,7 @@ TEST_F(GpuGraphs, BatchStatisticsMaskInTheNormalisation) {
 
 // The addition to the gradient of a block's input, and its mask, are fused with the convolution
 // that has no stride: the library fuses nothing with the other one's gradient.
-TEST_F(GpuGraphs, ShortcutsComeFirstBackward) {
+TEST_F(NetworkGraphs, ShortcutsComeFirstBackward) {
   bool strided = false;
   for (const Graph& graph : graphs("resnet50", true, BatchNormMode::kRunning, Precision::kFp16)) {
     if (!graph.has(Op::kDgrad)) continue;
@@ -245,7 +245,7 @@ TEST_F(GpuGraphs, ShortcutsComeFirstBackward) {
   EXPECT_TRUE(strided);
 }
 
-TEST_F(GpuGraphs, StrictPrecisionTakesTheConvolutionAlone) {
+TEST_F(NetworkGraphs, StrictPrecisionTakesTheConvolutionAlone) {
   for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
     const auto all = graphs("resnet18", true, mode, Precision::kFp32);
     EXPECT_EQ(count(all, {Op::kChannelSums}), 0);

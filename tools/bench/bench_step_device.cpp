@@ -4,7 +4,7 @@
 #include "engine/driver/profile.h"
 #include "engine/system/signals.h"
 #include "layers/conv2d.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "tools/bench/gpu_rates.h"
 #include "tools/bench/timed_step.h"
 #include "tools/bench/work_timer.h"

@@ -2,7 +2,7 @@
 // of the next batch, and the roofline of the network's convolutions.
 #pragma once
 
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "tools/bench/timing.h"
 #include "training/trainer.h"
 

@@ -3,7 +3,7 @@
 #include "data/sources/dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "tools/cli/gpu.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"

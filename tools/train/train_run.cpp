@@ -5,7 +5,7 @@
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/progress.h"

@@ -1,5 +1,7 @@
 #include "weights/architectures/backbone.h"
 
+#include "engine/base/colours.h"
+
 #include <utility>
 
 namespace rk {
@@ -10,7 +12,7 @@ LayerId Backbone::add(Layer layer) {
 }
 
 std::int64_t Backbone::channels(LayerId layer) const {
-  if (layer == kImages) return kImageChannels;
+  if (layer == kImages) return kColours;
   const Layer& found = layers_[static_cast<std::size_t>(layer)];
   if (const auto* unit = std::get_if<ConvBn>(&found)) return unit->channels;
   if (const auto* pooling = std::get_if<Pooling>(&found)) return channels(pooling->x);

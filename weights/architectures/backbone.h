@@ -14,7 +14,6 @@ namespace rk {
 
 using LayerId = int;  // place in the list
 inline constexpr LayerId kImages = -1;
-inline constexpr std::int64_t kImageChannels = 3;
 
 // The pixels that one pixel of the result is made of.
 struct Window {

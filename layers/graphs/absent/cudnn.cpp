@@ -1,5 +1,5 @@
 // A build with GPU code but without cuDNN: losses run on a GPU, networks do not.
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 
 #include "engine/base/error.h"
 
@@ -14,19 +14,19 @@ namespace {
 
 }  // namespace
 
-struct GpuGraph::Impl {};
+struct GraphRunner::Impl {};
 
-GpuGraph::GpuGraph() = default;
-GpuGraph::GpuGraph(const Context&, const Graph&) { refuse(); }
-GpuGraph::~GpuGraph() = default;
-GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
-GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
-std::size_t GpuGraph::workspace_bytes() const { return 0; }
-const std::string& GpuGraph::engine() const { refuse(); }
-void GpuGraph::bind(const std::vector<Place>&, void*) { refuse(); }
-void GpuGraph::run() const { refuse(); }
+GraphRunner::GraphRunner() = default;
+GraphRunner::GraphRunner(const Context&, const Graph&) { refuse(); }
+GraphRunner::~GraphRunner() = default;
+GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
+GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
+std::size_t GraphRunner::workspace_bytes() const { return 0; }
+const std::string& GraphRunner::engine() const { refuse(); }
+void GraphRunner::bind(const std::vector<Place>&, void*) { refuse(); }
+void GraphRunner::run() const { refuse(); }
 
-bool GpuGraph::exists(const Context&, const Graph&, const char*) { return false; }
+bool GraphRunner::exists(const Context&, const Graph&, const char*) { return false; }
 
 void build_graphs(const Context&, const std::vector<Graph>&,
                   const std::function<void(std::int64_t, std::int64_t)>&) {

@@ -4,7 +4,7 @@
 #include "engine/device/cuda/graph.h"
 #include "layers/conv_bn.h"
 #include "layers/gpu/convolution.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "layers/graphs/trial.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
 #include "layers/gpu/gradient_sums.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "layers/graphs/trial.h"
 
 #include <algorithm>
@@ -43,9 +43,9 @@ class Ways {
     sums_ = context.allocate(static_cast<std::size_t>(tiles_.channels) * sizeof(float));
     partial_ = context.allocate(static_cast<std::size_t>(tiles_.partials(1)) * sizeof(double));
     workspace_ = context.allocate(std::max(with_sums_.workspace_bytes(), plain_.workspace_bytes()));
-    std::vector<GpuGraph::Place> places = unit_.places(sums_.as<float>());
+    std::vector<GraphRunner::Place> places = unit_.places(sums_.as<float>());
     for (const auto& [role, memory] : memory_) places.push_back({role, memory.data()});
-    for (GpuGraph* each : {&with_sums_, &plain_}) each->bind(places, workspace_.data());
+    for (GraphRunner* each : {&with_sums_, &plain_}) each->bind(places, workspace_.data());
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -118,7 +118,7 @@ class Ways {
   }
 
   const Context& context_;
-  GpuGraph with_sums_, plain_;
+  GraphRunner with_sums_, plain_;
   std::map<GraphRole, Memory> memory_;
   ChannelTiles tiles_;
   gpu::UnitNormalisation unit_;

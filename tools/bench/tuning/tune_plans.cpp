@@ -5,7 +5,7 @@
 #include "engine/system/signals.h"
 #include "layers/gpu/convolution.h"
 #include "layers/gpu/gradient_sums.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "tools/bench/tuning/batchnorm_timing.h"
 #include "tools/bench/tuning/gradient_sums_timing.h"
 #include "tools/bench/tuning/unplanned_network.h"
@@ -174,7 +174,7 @@ class Tuning {
   bool is_decided(const Graph& graph) const { return !plans_.engine(graph.text()).empty(); }
   // Whether the library has an optional graph.
   bool exists(const Graph& graph) const {
-    return GpuGraph::exists(context_, graph, "our own kernels take its place");
+    return GraphRunner::exists(context_, graph, "our own kernels take its place");
   }
 
   // Empty, with a note, if no engine runs the graph; tuning of the others continues.

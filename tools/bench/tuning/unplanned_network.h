@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/tape/program.h"
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 #include "layers/networks/network.h"
 #include "training/trainer.h"
 

@@ -18,22 +18,22 @@
 
 namespace rk {
 
-class GpuGraph {
+class GraphRunner {
  public:
   struct Place {
     GraphRole role;
     const void* data;  // written to if the graph writes this tensor
   };
 
-  GpuGraph();  // runs nothing
+  GraphRunner();  // runs nothing
   // Throws DeviceError if cuDNN is missing or refuses the graph.
-  GpuGraph(const Context& context, const Graph& graph);
+  GraphRunner(const Context& context, const Graph& graph);
   // Whether cuDNN has the graph for this GPU; if not, prints a note with the reason and
   // `otherwise`, which says what happens instead. A graph built for this check is kept.
   static bool exists(const Context& context, const Graph& graph, const char* otherwise);
-  ~GpuGraph();
-  GpuGraph(GpuGraph&&) noexcept;
-  GpuGraph& operator=(GpuGraph&&) noexcept;
+  ~GraphRunner();
+  GraphRunner(GraphRunner&&) noexcept;
+  GraphRunner& operator=(GraphRunner&&) noexcept;
 
   std::size_t workspace_bytes() const;
   const std::string& engine() const;

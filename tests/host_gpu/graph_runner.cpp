@@ -1,14 +1,14 @@
-// In place of layers/graphs/cudnn/graph_run.cpp: a graph's operations as plain loops, one after
+// In place of layers/graphs/cudnn/graph_runner.cpp: a graph's operations as plain loops, one after
 // another, in double, rounded where a result is written. Stricter than cuDNN about its tensors:
 // each must lie in device memory as a whole, and none where a result goes.
+#include "layers/graphs/graph_runner.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
-#include "layers/graphs/graph_run.h"
 #include "tests/host_gpu/device/memory.h"
 #include "tests/host_gpu/device/stream.h"
-#include "tests/host_gpu/gpu_graph_log.h"
+#include "tests/host_gpu/graph_log.h"
 #include "tests/host_gpu/rounding.h"
 
 #include <algorithm>
@@ -319,7 +319,7 @@ void forget_graphs() { log().built.clear(); }
 void refuse_graphs(std::function<bool(const Graph&)> graphs) { refuses() = std::move(graphs); }
 }  // namespace host_gpu
 
-struct GpuGraph::Impl {
+struct GraphRunner::Impl {
   explicit Impl(const Graph& described) : graph(described) {}
   Graph graph;
   CudaStream stream = nullptr;
@@ -342,8 +342,8 @@ CudnnHandle& handle_of(const Context& context) {
 
 }  // namespace
 
-GpuGraph::GpuGraph() = default;
-GpuGraph::GpuGraph(const Context& context, const Graph& graph)
+GraphRunner::GraphRunner() = default;
+GraphRunner::GraphRunner(const Context& context, const Graph& graph)
     : impl_(std::make_unique<Impl>(graph)) {
   expect(context.on_gpu(), "[gpu graph] expected a GPU");
   host_gpu::refuse_in_capture("a graph's plan");
@@ -355,19 +355,19 @@ GpuGraph::GpuGraph(const Context& context, const Graph& graph)
   }
   handle_of(context).built.insert(graph.text());
 }
-bool GpuGraph::exists(const Context&, const Graph& graph, const char* otherwise) {
+bool GraphRunner::exists(const Context&, const Graph& graph, const char* otherwise) {
   if (!is_refused(graph)) return true;
   note(fmt::format("cuDNN: {}: no engine; {}", graph.text(), otherwise));
   return false;
 }
-GpuGraph::~GpuGraph() = default;
-GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
-GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
+GraphRunner::~GraphRunner() = default;
+GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
+GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
 
-std::size_t GpuGraph::workspace_bytes() const { return 64; }
-const std::string& GpuGraph::engine() const { return impl_->engine; }
+std::size_t GraphRunner::workspace_bytes() const { return 64; }
+const std::string& GraphRunner::engine() const { return impl_->engine; }
 
-void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
+void GraphRunner::bind(const std::vector<Place>& places, void* workspace) {
   const Graph& graph = impl_->graph;
   const std::vector<Tensor>& tensors = graph.tensors();
   impl_->places.assign(tensors.size(), nullptr);
@@ -405,7 +405,7 @@ void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
   host_gpu::fill_with_nan(workspace, workspace_bytes());
 }
 
-void GpuGraph::run() const {
+void GraphRunner::run() const {
   host_gpu::put(impl_->stream, impl_->graph.text(), [graph = impl_->graph, places = impl_->places] {
     // Like an engine that works in several passes: first overwrites a result's memory, unless it is
     // also read.

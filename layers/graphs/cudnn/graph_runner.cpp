@@ -1,5 +1,5 @@
 // The product's only source file that includes cuDNN's frontend (layers/graphs/cudnn/candidates.h).
-#include "layers/graphs/graph_run.h"
+#include "layers/graphs/graph_runner.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
@@ -174,7 +174,7 @@ class Tensors {
 
 }  // namespace
 
-struct GpuGraph::Impl {
+struct GraphRunner::Impl {
   std::shared_ptr<CudnnHandle> cudnn;
   std::shared_ptr<BuiltGraph> built;
   // The frontend takes a map; it is filled once, so that a step builds none.
@@ -182,12 +182,13 @@ struct GpuGraph::Impl {
   void* workspace = nullptr;
 };
 
-GpuGraph::GpuGraph(const Context& context, const Graph& graph) : impl_(std::make_unique<Impl>()) {
+GraphRunner::GraphRunner(const Context& context, const Graph& graph)
+    : impl_(std::make_unique<Impl>()) {
   impl_->built = handle_of(context).built(context, graph);
   impl_->cudnn = context.cudnn();
 }
 
-bool GpuGraph::exists(const Context& context, const Graph& graph, const char* otherwise) {
+bool GraphRunner::exists(const Context& context, const Graph& graph, const char* otherwise) {
   CudnnHandle& cudnn = handle_of(context);
   const std::string text = graph.text();
   if (cudnn.refused.contains(text)) return false;
@@ -201,15 +202,15 @@ bool GpuGraph::exists(const Context& context, const Graph& graph, const char* ot
   }
 }
 
-GpuGraph::GpuGraph() = default;
-GpuGraph::~GpuGraph() = default;
-GpuGraph::GpuGraph(GpuGraph&&) noexcept = default;
-GpuGraph& GpuGraph::operator=(GpuGraph&&) noexcept = default;
+GraphRunner::GraphRunner() = default;
+GraphRunner::~GraphRunner() = default;
+GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
+GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
 
-std::size_t GpuGraph::workspace_bytes() const { return impl_->built->workspace_bytes; }
-const std::string& GpuGraph::engine() const { return impl_->built->engine; }
+std::size_t GraphRunner::workspace_bytes() const { return impl_->built->workspace_bytes; }
+const std::string& GraphRunner::engine() const { return impl_->built->engine; }
 
-void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
+void GraphRunner::bind(const std::vector<Place>& places, void* workspace) {
   const Graph& graph = impl_->built->candidates.graph();
   impl_->places = impl_->built->candidates.constants();
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
@@ -224,7 +225,7 @@ void GpuGraph::bind(const std::vector<Place>& places, void* workspace) {
   impl_->workspace = workspace;
 }
 
-void GpuGraph::run() const {
+void GraphRunner::run() const {
   BuiltGraph& built = *impl_->built;
   built.candidates.check("run", built.candidates.run(impl_->cudnn->handle->get(), impl_->places,
                                                      impl_->workspace, built.plan));
