@@ -405,44 +405,53 @@ std::string embedding_prefix(const Named& tensors, const std::string& prefix) {
   return tensors.contains(above + kEmbedding) ? above : prefix;
 }
 
-// The file's tensors by torchvision's names; sets out.names and adds notes.
-Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
-  Named tensors;
-  for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
-  const bool marked = std::ranges::any_of(
-      kDialects, [&](const Dialect& dialect) { return !prefixes(tensors, dialect.marks).empty(); });
-  for (const Dialect& dialect : kDialects) {
-    const std::vector<std::string> found =
-        prefixes(tensors, marked ? dialect.marks : dialect.further_marks);
-    if (found.empty()) continue;
-    const std::string& prefix = found[0];
-    out.names = dialect.whose + (prefix.empty() ? "" : " behind " + in_quotes(prefix));
-    if (found.size() > 1) {
-      out.notes.push_back(fmt::format("of {} networks in the file the one of '{}' was taken",
-                                      found.size(), printable(prefix)));
+// The networks of one dialect in a file, by the prefixes of their names.
+struct FoundNetworks {
+  const Dialect* dialect;
+  std::vector<std::string> prefixes;
+};
+
+FoundNetworks find_networks(const TensorFile& file, const Named& tensors) {
+  for (const auto marks : {&Dialect::marks, &Dialect::further_marks}) {
+    for (const Dialect& dialect : kDialects) {
+      std::vector<std::string> found = prefixes(tensors, dialect.*marks);
+      if (!found.empty()) return {&dialect, std::move(found)};
     }
-    // Contrastive training replaces the classifier by a projection of its own.
-    const bool projects = holds_words(prefix, "encoder_q") || holds_words(prefix, "encoder_k");
-    const std::string beside = embedding_prefix(tensors, prefix);
-    Named mine;
-    for (const auto& [name, tensor] : tensors) {
-      const std::string& front = name.starts_with(beside + "embedding.") ? beside : prefix;
-      const std::string rest = name.starts_with(front) ? name.substr(front.size()) : "";
-      const bool projection = projects && rest.starts_with("fc.");
-      const bool of_it = !rest.empty() && !projection;
-      mine.emplace(of_it ? dialect.rename(rest).value_or(rest) : "//" + name, tensor);
-    }
-    return mine;
   }
+  if (tensors.empty()) refuse(file, "holds no tensors; save model.state_dict()");
   std::vector<std::string> some;
   for (const StoredTensor& tensor : file.tensors) {
     if (some.size() < 3) some.push_back(printable(tensor.name));
   }
-  if (tensors.empty()) refuse(file, "holds no tensors; save model.state_dict()");
   refuse(file, fmt::format("holds {} ({}{}), but no network whose names are known; --list "
                            "shows all of them",
                            counted(file.tensors.size(), "tensor"), fmt::join(some, ", "),
                            file.tensors.size() > some.size() ? ", ..." : ""));
+}
+
+// The file's tensors by torchvision's names; sets out.names and adds notes.
+Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
+  Named tensors;
+  for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
+  const auto [dialect, found] = find_networks(file, tensors);
+  const std::string& prefix = found[0];
+  out.names = dialect->whose + (prefix.empty() ? "" : " behind " + in_quotes(prefix));
+  if (found.size() > 1) {
+    out.notes.push_back(fmt::format("of {} networks in the file the one of '{}' was taken",
+                                    found.size(), printable(prefix)));
+  }
+  // Contrastive training replaces the classifier by a projection of its own.
+  const bool projects = holds_words(prefix, "encoder_q") || holds_words(prefix, "encoder_k");
+  const std::string beside = embedding_prefix(tensors, prefix);
+  Named mine;
+  for (const auto& [name, tensor] : tensors) {
+    const std::string& front = name.starts_with(beside + "embedding.") ? beside : prefix;
+    const std::string rest = name.starts_with(front) ? name.substr(front.size()) : "";
+    const bool projection = projects && rest.starts_with("fc.");
+    const bool of_it = !rest.empty() && !projection;
+    mine.emplace(of_it ? dialect->rename(rest).value_or(rest) : "//" + name, tensor);
+  }
+  return mine;
 }
 
 // Notes what the user must supply, since the file does not say how its images are prepared.
