@@ -74,7 +74,8 @@ DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report
     return {Device(), problem == 1 ? choice.why : fmt::format("process {} has no GPU", first)};
   }
   processes.end_together();
-  throw DeviceError(processes.rank() == first ? choice.why : "");
+  if (processes.rank() == first) throw DeviceError(choice.why);
+  throw ReportedByAnother(static_cast<int>(ExitCode::kDevice));
 }
 
 }  // namespace rk

@@ -8,10 +8,23 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <span>
 
 namespace rk {
+
+// Ends a process because of what another process of its group met and reports: run_program() prints
+// nothing and returns exit_code().
+class ReportedByAnother : public std::exception {
+ public:
+  explicit ReportedByAnother(int exit_code) : exit_code_(exit_code) {}
+  int exit_code() const { return exit_code_; }
+  const char* what() const noexcept override { return "another process reports the error"; }
+
+ private:
+  int exit_code_;
+};
 
 class ProcessGroup {
  public:

@@ -114,8 +114,7 @@ void take_signal(int signal) {
   if (signal_received == 0) signal_received = signal;
 }
 
-Interrupted::Interrupted(const std::string& message)
-    : std::runtime_error(message), exit_code_(128 + (interrupted() ? pending_signal() : SIGINT)) {}
+int interrupted_exit_code() { return 128 + (interrupted() ? pending_signal() : SIGINT); }
 
 void stop_if_interrupted() {
   if (!interrupted()) return;

@@ -30,15 +30,14 @@ inline bool interrupted() { return pending_signal() != 0; }
 // Acts as if the signal had come: another process of the group was asked to stop.
 void take_signal(int signal);
 
+// Of a program that the signal stopped: 128 + the signal.
+int interrupted_exit_code();
+
 // Thrown once everything worth keeping is saved; run_program() prints the message ("stopped by
-// SIGINT; resume with ...") and returns exit_code().
+// SIGINT; resume with ...") and returns interrupted_exit_code().
 class Interrupted : public std::runtime_error {
  public:
-  explicit Interrupted(const std::string& message);
-  int exit_code() const { return exit_code_; }
-
- private:
-  int exit_code_;
+  using std::runtime_error::runtime_error;
 };
 
 // For loops that have nothing to save: throws Interrupted("stopped by SIGTERM; nothing was

@@ -35,8 +35,8 @@ int code_after(int signal) {
     if (!interrupted()) return 0;
     try {
       stop_if_interrupted();
-    } catch (const Interrupted& stop) {
-      return stop.exit_code();
+    } catch (const Interrupted&) {
+      return interrupted_exit_code();
     }
     return 1;
   });

@@ -115,8 +115,8 @@ class GpuTrainRun : public ::testing::Test {
       common.processes = &group;
       command->run(common);
       return 0;
-    } catch (const Interrupted& stopped) {
-      return stopped.exit_code();
+    } catch (const Interrupted&) {
+      return interrupted_exit_code();
     } catch (const TooLittleMemory& little) {
       fmt::print(stderr, "{}\n", little.what());
       return kRefused;

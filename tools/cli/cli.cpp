@@ -166,9 +166,8 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see --help", error.what());
 }
 
-// Empty message: another process of the group reports the error.
 int report(std::string_view message, int code, std::string_view prefix = "error: ") {
-  if (!message.empty()) tell("{}{}", prefix, one_line(message));
+  tell("{}{}", prefix, one_line(message));
   return code;
 }
 
@@ -188,8 +187,10 @@ int guarded(const std::function<void()>& work) {
       fail<InputError>("standard output: cannot be written; see its disk, or who reads it");
     }
     return static_cast<int>(ExitCode::kDone);
+  } catch (const ReportedByAnother& end) {
+    return end.exit_code();
   } catch (const Interrupted& error) {
-    return report(error.what(), error.exit_code(), "");  // requested, so not an error
+    return report(error.what(), interrupted_exit_code(), "");  // requested, so not an error
   } catch (const Error& error) {
     return report(error.what(), static_cast<int>(error.exit_code()));
   } catch (const std::bad_alloc&) {

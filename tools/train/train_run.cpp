@@ -596,7 +596,7 @@ void TrainRun::leave_if_failed() {
   save_before_leaving();
   processes_.end_together();
   if (reporting == ours) std::rethrow_exception(failure_);
-  throw InputError("");
+  throw ReportedByAnother(static_cast<int>(ExitCode::kBadInput));
 }
 
 void TrainRun::announce(const std::string& what, double seconds) const {
@@ -623,7 +623,7 @@ void TrainRun::stop() {
   if (prepared_) bad_.gather(loader_->bad_images());
   if (processes_.first() && prepared_) saver_.save_last(state(), run_.step);
   processes_.end_together();
-  if (!processes_.first()) throw Interrupted("");
+  if (!processes_.first()) throw ReportedByAnother(interrupted_exit_code());
   if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet
   throw Interrupted(
       fmt::format("stopped {}; saved; go on with: {}", place_of(run_), resume_command()));

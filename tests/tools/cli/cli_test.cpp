@@ -268,6 +268,13 @@ TEST(Cli, EveryFailureHasItsCode) {
   }
 }
 
+TEST(Cli, WhatAnotherProcessReportsIsNotReportedTwice) {
+  const Finished result =
+      run({"--data", "x"}, [](const CommonOptions&) { throw ReportedByAnother(5); });
+  EXPECT_EQ(result.code, 5);
+  EXPECT_EQ(result.err, "");
+}
+
 TEST(Cli, MessagesStayOneLine) {
   EXPECT_EQ(one_line("a\nb\tc\x1b[31m\x7f"), "a\\nb\\x09c\\x1b[31m\\x7f");
   EXPECT_EQ(one_line("Größe"), "Größe");

@@ -111,8 +111,8 @@ TEST_F(JsonFile, APipeIsWaitedForUntilASignalComes) {
       install_signal_handlers();
       try {
         write_json(path, std::string(1 << 20, 'x'));  // more than a pipe holds
-      } catch (const Interrupted& stop) {
-        _exit(stop.exit_code());
+      } catch (const Interrupted&) {
+        _exit(interrupted_exit_code());
       } catch (...) {
       }
       _exit(1);

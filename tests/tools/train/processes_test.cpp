@@ -44,17 +44,29 @@ class TrainProcesses : public testing::Test {
     more.insert(more.end(), {"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"});
     return more;
   }
-  // Two processes. The second, which reads 8 pictures for a batch, meets the fault `what` at its
-  // sixth batch or a little before (tests/fake/system_calls.cpp).
-  static std::vector<std::string> second_fails(const std::vector<std::string>& train,
-                                               const std::string& what) {
-    std::vector<std::string> words = mpiexec(1);
-    words.insert(words.end(), train.begin(), train.end());
-    words.insert(words.end(),
-                 {":", "-n", "1", "/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
-                  "RK_FAULTS=open,40,1," + what + ",/pics/train/"});
+  // `train`, which reads 8 pictures for a batch, meets the fault `what` when it has opened `opened`
+  // of them (tests/fake/system_calls.cpp).
+  static std::vector<std::string> failing(const std::vector<std::string>& train,
+                                          const std::string& what, int opened = 40) {
+    std::vector<std::string> words = {
+        "/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
+        fmt::format("RK_FAULTS=open,{},1,{},/pics/train/", opened, what)};
     words.insert(words.end(), train.begin(), train.end());
     return words;
+  }
+  // Two processes that are started in different ways.
+  static std::vector<std::string> together(const std::vector<std::string>& first,
+                                           const std::vector<std::string>& second) {
+    std::vector<std::string> words = mpiexec(1);
+    words.insert(words.end(), first.begin(), first.end());
+    words.insert(words.end(), {":", "-n", "1"});
+    words.insert(words.end(), second.begin(), second.end());
+    return words;
+  }
+  // The second fails at its sixth batch or a little before.
+  static std::vector<std::string> second_fails(const std::vector<std::string>& train,
+                                               const std::string& what) {
+    return together(train, failing(train, what));
   }
   std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
   Finished run(const std::vector<std::string>& words) const {
@@ -184,6 +196,20 @@ TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
   EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
 }
 
+// Both fail at the sixth batch. The first process has looked for EXIF in all 64 pictures before.
+TEST_F(TrainProcesses, OfTwoThatFailAtOnceOneReports) {
+  const std::vector<std::string> train =
+      command(1, "run", on_pictures({"--epochs", "1", "--batches", "12", "--eval-train", "0"}));
+  const std::string what = std::to_string(ENOENT);
+  const Finished failed = run(together(failing(train, what, 64 + 40), failing(train, what)));
+  EXPECT_EQ(failed.code, 3) << failed.err;
+  const std::size_t error = failed.err.find("error: ");
+  EXPECT_NE(error, std::string::npos) << failed.err;
+  EXPECT_EQ(failed.err.find("error: ", error + 1), std::string::npos) << failed.err;
+  EXPECT_TRUE(holds(failed.err, "saved after step ")) << failed.err;
+  EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
+}
+
 // Each machine may have its own copy of the data. Copies that differ must be refused: classes would
 // have different numbers.
 TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
@@ -193,13 +219,6 @@ TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
     return command(
         1, out,
         {"--data", "folder:" + in(data), "--test-data", "none", "--batches", "2", "--epochs", "2"});
-  };
-  const auto together = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
-    std::vector<std::string> words = mpiexec(1);
-    words.insert(words.end(), a.begin(), a.end());
-    words.insert(words.end(), {":", "-n", "1"});
-    words.insert(words.end(), b.begin(), b.end());
-    return words;
   };
   const Finished data = run(together(on("all", "data"), on("fewer", "data")));
   EXPECT_EQ(data.code, 3) << data.err;
