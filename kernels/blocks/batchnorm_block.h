@@ -189,14 +189,6 @@ struct BatchNormRunning {
   }
 };
 
-// kBlocksAtOnce (kernels/launch.h) of kernels with a residual: on sm_90 nvcc manages with the
-// registers of four blocks; on other architectures it would spill some.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
-inline constexpr int kBlocksWithResidual = 3;
-#else
-inline constexpr int kBlocksWithResidual = 4;
-#endif
-
 // signs [sign_bytes<T>(rows, channels)] is written for relu with a residual, unless null. residual
 // is read only if kResidual. z may be y or the residual.
 template <class T, bool kResidual> struct BatchNormApply {

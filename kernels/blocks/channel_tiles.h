@@ -64,6 +64,14 @@ struct ChannelTiles {
   }
 };
 
+// kBlocksAtOnce (kernels/launch.h) of kernels with a residual: on sm_90 nvcc manages with the
+// registers of four blocks; on other architectures it would spill some.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
+inline constexpr int kBlocksWithResidual = 3;
+#else
+inline constexpr int kBlocksWithResidual = 4;
+#endif
+
 // How a block's threads cover a tile: kAcross threads side by side, kLanes rows at once.
 template <int kThreads, int kWidth, int kColumns = ChannelTiles::kColumns> struct TileThreads {
   static constexpr int kPacks = kColumns / kWidth;

@@ -34,12 +34,21 @@ template <class T> struct MaskedSums {
   bool accumulate = false;
   double* partial = nullptr;
 
+  static constexpr int kBlocksAtOnce = kBlocksWithResidual;
   template <int kThreads> using Shared = TileSumsMemory<T, 1, kThreads>;
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
   int blocks() const { return tiles().blocks(); }
+  // A body of its own for each case: asked element by element, whether there is a z costs more
+  // instructions than the sums, and half of the registers' bytes are moved about.
   template <class Block>
   RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
-    with_pack<T>(channels | row_stride, [&]<int kWidth>() { run<kWidth>(block, shared); });
+    with_pack<T>(channels | row_stride, [&]<int kWidth>() {
+      const bool adds = accumulate && d_residual != nullptr;
+      if (z != nullptr && adds) return run<kWidth, true, true>(block, shared);
+      if (z != nullptr) return run<kWidth, true, false>(block, shared);
+      if (adds) return run<kWidth, false, true>(block, shared);
+      run<kWidth, false, false>(block, shared);
+    });
   }
 
  private:
@@ -49,38 +58,46 @@ template <class T> struct MaskedSums {
     Pack<T, kWidth> added;
   };
 
-  template <int kWidth, class Block>
+  template <int kWidth, bool kMasks, bool kAdds, class Block>
   RK_FN RK_INLINE void run(const Block& block, Shared<Block::kThreads>& shared) const {
+    constexpr int kInFlight = kMasks || kAdds ? 2 : 4;  // rows loaded before the first is used
     const ChannelTiles all = tiles();
     const int tile = all.row_tile(block.index());
-    const bool adds = accumulate && d_residual != nullptr;
     tile_sums<kWidth, 1>(
         block, all, shared,
         [&](int channel, int first, int end, int step, auto& sums) {
           const std::int64_t origin = all.first_row(tile) * row_stride + channel;
-          for_rows<2>(
+          for_rows<kInFlight>(
               first, end, step,
               [&](int row) {
                 const std::int64_t at = origin + static_cast<std::int64_t>(row * row_stride);
                 Row<kWidth> held{};
                 held.dy = load_pack<kWidth>(dy + at);
-                if (z != nullptr) held.z = load_pack<kWidth>(z + at);
-                if (adds) held.added = load_pack<kWidth>(d_residual + at);
+                if constexpr (kMasks) held.z = load_pack<kWidth>(z + at);
+                if constexpr (kAdds) held.added = load_pack<kWidth>(d_residual + at);
                 return held;
               },
               [&](int row, const Row<kWidth>& held) {
                 const std::int64_t at = origin + static_cast<std::int64_t>(row * row_stride);
-                Pack<T, kWidth> masked;
-                Pack<T, kWidth> residual;
+                float g[kBound<kWidth>];
                 RK_UNROLL
                 for (int k = 0; k < kWidth; ++k) {
-                  const float g = z == nullptr || held.z[k] > 0 ? held.dy[k] : 0.0F;
-                  sums[0][k] += g;
-                  masked.set(k, g);
-                  residual.set(k, adds ? held.added[k] + g : g);
+                  g[k] = !kMasks || held.z[k] > 0 ? held.dy[k] : 0.0F;
+                  sums[0][k] += g[k];
                 }
-                if (gradient != nullptr) store_pack(gradient + at, masked);
-                if (d_residual != nullptr) store_pack(d_residual + at, residual);
+                if (gradient != nullptr || (!kAdds && d_residual != nullptr)) {
+                  Pack<T, kWidth> masked;
+                  RK_UNROLL
+                  for (int k = 0; k < kWidth; ++k) masked.set(k, g[k]);
+                  if (gradient != nullptr) store_pack(gradient + at, masked);
+                  if (!kAdds && d_residual != nullptr) store_pack(d_residual + at, masked);
+                }
+                if constexpr (kAdds) {
+                  Pack<T, kWidth> residual;
+                  RK_UNROLL
+                  for (int k = 0; k < kWidth; ++k) residual.set(k, held.added[k] + g[k]);
+                  store_pack(d_residual + at, residual);
+                }
               });
         },
         [&](int channel, const double(&totals)[1]) {

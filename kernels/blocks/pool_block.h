@@ -22,7 +22,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <memory>
+#include <type_traits>
 
 namespace rk {
 
@@ -46,15 +49,19 @@ struct PoolShape {
     return y_pixel(image, row, column) * y_stride;
   }
 
-  // The windows along an axis that contain a pixel: [first, end) of `count`.
+  // The windows along an axis that contain a pixel: [first, end) of `count`. `step`: the stride,
+  // for callers that know it at compile time.
   struct Windows {
     int first;
     int end;
   };
   RK_FN RK_INLINE Windows windows(int pixel, int axis, int count) const {
+    return windows(pixel, axis, count, stride[axis]);
+  }
+  RK_FN RK_INLINE Windows windows(int pixel, int axis, int count, int step) const {
     const int padded = pixel + padding[axis];
     const int before = padded - kernel[axis];  // windows that start here or earlier have ended
-    return {before < 0 ? 0 : before / stride[axis] + 1, std::min(padded / stride[axis] + 1, count)};
+    return {before < 0 ? 0 : before / step + 1, std::min(padded / step + 1, count)};
   }
   // Pixels of window `out` along an axis of `size`, including those in the padding.
   RK_FN RK_INLINE int extent(int out, int axis, int size) const {
@@ -125,6 +132,34 @@ template <class T> struct MaxPool {
   }
 };
 
+// Bytes of which a thread asks which ones equal a number. Packs are loaded and compared four bytes
+// at a time: nvcc takes three instructions to get a byte out of a register.
+template <int kWidth> struct ComparedBytes {
+  static constexpr bool kWords = kWidth % 4 == 0;
+  using Unit = std::conditional_t<kWords, std::uint32_t, std::uint8_t>;
+  static constexpr int kUnits = kWords ? kWidth / 4 : kWidth;
+  Pack<Unit, kUnits> units;
+
+  RK_FN RK_INLINE static ComparedBytes load(const std::uint8_t* from) {
+    ComparedBytes bytes;
+    std::memcpy(static_cast<void*>(&bytes.units), std::assume_aligned<pack_alignment(kWidth)>(from),
+                kWidth);
+    return bytes;
+  }
+  // From here on equal(k) says whether byte k was `number`; none: it says no.
+  RK_FN RK_INLINE void compare(int number, bool none) {
+    constexpr unsigned kEvery = kWords ? 0x01010101U : 1U;
+    const auto all = static_cast<Unit>(static_cast<unsigned>(number) * kEvery);
+    RK_UNROLL
+    for (int u = 0; u < kUnits; ++u) {
+      units.values[u] = none ? static_cast<Unit>(~0U) : static_cast<Unit>(units.values[u] ^ all);
+    }
+  }
+  RK_FN RK_INLINE bool equal(int k) const {
+    return (units.values[kWords ? k / 4 : k] & 0xFFU << (kWords ? k % 4 * 8 : 0)) == 0;
+  }
+};
+
 // dx is overwritten, or added to with accumulate.
 template <class T> struct MaxPoolGradient {
   PoolShape shape;
@@ -133,57 +168,82 @@ template <class T> struct MaxPoolGradient {
   T* dx = nullptr;
   bool accumulate = false;
 
+  static constexpr int kBlocksAtOnce = 4;
   int blocks() const { return shape.batch * shape.height; }  // one per row of dx
   template <class Block> RK_FN void operator()(const Block& block) const {
-    with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() { run<kWidth>(block); });
+    with_pack<T>(shape.channels | shape.y_stride, [&]<int kWidth>() {
+      if (shape.stride[0] == 2 && shape.stride[1] == 2) return run<kWidth, 2>(block);
+      run<kWidth, 0>(block);
+    });
   }
 
  private:
-  static constexpr int kNone = -1;  // no pixel's number
-
-  template <int kWidth, class Block> RK_FN RK_INLINE void run(const Block& block) const {
+  // kStride: of both axes; 0: any.
+  template <int kWidth, int kStride, class Block>
+  RK_FN RK_INLINE void run(const Block& block) const {
+    const int stride_y = kStride > 0 ? kStride : shape.stride[0];
+    const int stride_x = kStride > 0 ? kStride : shape.stride[1];
     const int image = block.index() / shape.height;
     const int row = block.index() % shape.height;
     const int packs = shape.channels / kWidth;
-    const PoolShape::Windows down = shape.windows(row, 0, shape.out_height);
-    for (int i = block.thread(); i < packs * shape.width; i += Block::kThreads) {
-      const int column = i / packs;
-      const int channel = i % packs * kWidth;
-      const PoolShape::Windows across = shape.windows(column, 1, shape.out_width);
-      const std::int64_t to = shape.x_at(image, row, column) + channel;
+    const PoolShape::Windows down = shape.windows(row, 0, shape.out_height, stride_y);
+    const std::int64_t first_pixel = shape.y_pixel(image, down.first, 0);
+    const std::uint8_t* const first_choices = choice + first_pixel * shape.channels;
+    const T* const first_gradients = dy + first_pixel * shape.y_stride;
+    T* const to_row = dx + shape.x_at(image, row, 0);
+    // A thread's next pack is kThreads packs further on: columns and packs are counted on instead
+    // of divided.
+    const int more_columns = Block::kThreads / packs;
+    const int more_packs = Block::kThreads % packs;
+    int column = block.thread() / packs;
+    int pack = block.thread() % packs;
+    for (; column < shape.width; column += more_columns) {
+      const int channel = pack * kWidth;
+      const PoolShape::Windows across = shape.windows(column, 1, shape.out_width, stride_x);
+      T* const to = to_row + (column * shape.channels + channel);
       float sums[kBound<kWidth>] = {};
       if (accumulate) {
-        const auto held = load_pack<kWidth>(dx + to);
+        const auto held = load_pack<kWidth>(to);
         RK_UNROLL
         for (int k = 0; k < kWidth; ++k) sums[k] = held[k];
       }
       // Two windows of a row at a time, which are all of them if windows overlap by half: loads of
       // both are in flight before the first is used.
+      const std::uint8_t* row_choices = first_choices + channel;
+      const T* row_gradients = first_gradients + channel;
+      int kh = row + shape.padding[0] - down.first * stride_y;
       for (int out_row = down.first; out_row < down.end; ++out_row) {
-        const int kh = row + shape.padding[0] - out_row * shape.stride[0];
         for (int out_column = across.first; out_column < across.end; out_column += 2) {
-          const std::int64_t pixel = shape.y_pixel(image, out_row, out_column);
           const bool both = out_column + 1 < across.end;
-          const std::uint8_t* const choices = choice + pixel * shape.channels + channel;
-          const T* const gradients = dy + pixel * shape.y_stride + channel;
-          const auto chosen = load_pack<kWidth>(choices);
+          const std::uint8_t* const choices = row_choices + out_column * shape.channels;
+          const T* const gradients = row_gradients + out_column * shape.y_stride;
+          auto chosen = ComparedBytes<kWidth>::load(choices);
           const auto gradient = load_pack<kWidth>(gradients);
-          const auto next_chosen = load_pack<kWidth>(choices + (both ? shape.channels : 0));
+          auto next_chosen = ComparedBytes<kWidth>::load(choices + (both ? shape.channels : 0));
           const auto next_gradient = load_pack<kWidth>(gradients + (both ? shape.y_stride : 0));
-          const int kw = column + shape.padding[1] - out_column * shape.stride[1];
+          const int kw = column + shape.padding[1] - out_column * stride_x;
           const int number = kh * shape.kernel[1] + kw;
-          const int next_number = both ? number - shape.stride[1] : kNone;
+          chosen.compare(number, false);
+          next_chosen.compare(number - stride_x, !both);
           RK_UNROLL
           for (int k = 0; k < kWidth; ++k) {
-            sums[k] += chosen.values[k] == number ? gradient[k] : 0.0F;
-            sums[k] += next_chosen.values[k] == next_number ? next_gradient[k] : 0.0F;
+            sums[k] += chosen.equal(k) ? gradient[k] : 0.0F;
+            sums[k] += next_chosen.equal(k) ? next_gradient[k] : 0.0F;
           }
         }
+        row_choices += static_cast<std::int64_t>(shape.out_width) * shape.channels;
+        row_gradients += static_cast<std::int64_t>(shape.out_width) * shape.y_stride;
+        kh -= stride_y;
       }
       Pack<T, kWidth> out;
       RK_UNROLL
       for (int k = 0; k < kWidth; ++k) out.set(k, sums[k]);
-      store_pack(dx + to, out);
+      store_pack(to, out);
+      pack += more_packs;
+      if (pack >= packs) {
+        pack -= packs;
+        ++column;
+      }
     }
   }
 };

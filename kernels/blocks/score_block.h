@@ -123,7 +123,15 @@ struct CountScores {
       for (int i = block.thread(); i < kJsdBins; i += Block::kThreads) shared.jsd[i] = 0;
       window = window_of(block, first);  // its barriers also make the zeros visible to all threads
     }
-    for (int row = first; row < end; ++row) count_row(block, shared, row, window);
+    // The usual evaluation has a body of its own, which asks nothing score by score.
+    const bool plain = to.inverse == 1 && to.jsd == nullptr && to.cells == nullptr;
+    for (int row = first; row < end; ++row) {
+      if (plain) {
+        count_row<true>(block, shared, row, window);
+      } else {
+        count_row<false>(block, shared, row, window);
+      }
+    }
     if (sums == nullptr) return;
     // Every row ends with its sums, whose barriers make all counts visible.
     for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) {
@@ -174,7 +182,8 @@ struct CountScores {
                            : fine_bin(static_cast<double>(score) * to.inverse);
   }
 
-  template <class Block>
+  // kPlain: the fine bins are those of the scores themselves, and nothing else is counted.
+  template <bool kPlain, class Block>
   RK_FN RK_INLINE void count_row(const Block& block, Memory& shared, int row, int window) const {
     const ScoredQuery query = tile.queries[row];
     const auto count = static_cast<int>(query.count);
@@ -183,17 +192,22 @@ struct CountScores {
     std::int32_t* found = counts + query.first;
     double sum = 0;
     double squares = 0;
-    const auto search = [&](float score) {
-      if (searches) add_between(block, own, count, found, score);
-    };
+    const auto search = [&](float score) { add_between(block, own, count, found, score); };
     if (sums != nullptr) {
-      compare(block, shared, row, query, own, searches ? 0 : count, found, [&](float score) {
+      const auto add = [&](float score) {
         const auto s = static_cast<double>(score);
         sum += s;
         squares += s * s;
-        add_to_bin(block, shared, window, score);
-        search(score);
-      });
+        add_to_bin<kPlain>(block, shared, window, score);
+      };
+      if (searches) {
+        compare(block, shared, row, query, own, 0, found, [&](float score) {
+          add(score);
+          search(score);
+        });
+      } else {
+        compare(block, shared, row, query, own, count, found, add);
+      }
       const BlockTeamOver<Block> team(block);
       sum = team.sum(Block::kThreads, [&](int) { return sum; });
       squares = team.sum(Block::kThreads, [&](int) { return squares; });
@@ -201,8 +215,10 @@ struct CountScores {
         sums[std::int64_t{2} * row] += sum;
         sums[std::int64_t{2} * row + 1] += squares;
       }
+    } else if (searches) {
+      compare(block, shared, row, query, own, 0, found, search);
     } else if (count > 0) {
-      compare(block, shared, row, query, own, searches ? 0 : count, found, search);
+      compare(block, shared, row, query, own, count, found, [](float) {});
     }
     if (searches) return;
     for (int done = kTogether; done < count; done += kTogether) {
@@ -222,7 +238,7 @@ struct CountScores {
     const float* scores = tile.scores + row * tile.stride;
     const int compared = count < kTogether ? count : kTogether;
     float threshold[kBound<kTogether>];
-    int reached[kBound<kTogether>] = {};
+    float reached[kBound<kTogether>] = {};  // a comparison yields a float in one instruction
     RK_UNROLL
     for (int j = 0; j < kTogether; ++j) {
       threshold[j] = j < compared ? own[j] : std::numeric_limits<float>::infinity();
@@ -234,11 +250,13 @@ struct CountScores {
           RK_UNROLL
           for (int k = 0; k < kPackWidth; ++k) {
             const int at = column + k;
-            if (at >= n || (at >= relevant.begin && at < relevant.end)) continue;
-            const float score = pack[k];
+            const bool wanted = at < n && (at < relevant.begin || at >= relevant.end);
+            // NaN reaches no threshold. Comparing it costs less than a branch around the counters,
+            // for which nvcc copies all of them.
+            const float score = wanted ? pack[k] : std::numeric_limits<float>::quiet_NaN();
             RK_UNROLL
-            for (int j = 0; j < kTogether; ++j) reached[j] += score >= threshold[j] ? 1 : 0;
-            f(score);
+            for (int j = 0; j < kTogether; ++j) reached[j] += score >= threshold[j] ? 1.0F : 0.0F;
+            if (wanted) f(score);
           }
         });
     if (compared <= 0) return;
@@ -247,7 +265,7 @@ struct CountScores {
     block.sync();
     RK_UNROLL
     for (int j = 0; j < kTogether; ++j) {
-      const int total = team.warp_sum(reached[j]);
+      const int total = team.warp_sum(static_cast<int>(reached[j]));
       if (block.thread() % Block::kWarpSize == 0 && j < compared && total > 0) {
         block.add(&shared.reached[j], total);
       }
@@ -275,16 +293,17 @@ struct CountScores {
     block.add(found + low, 1);
   }
 
-  template <class Block>
+  template <bool kPlain, class Block>
   RK_FN RK_INLINE void add_to_bin(const Block& block, Memory& shared, int window,
                                   float score) const {
-    const std::int32_t bin = bin_of(score);
+    const std::int32_t bin = kPlain ? fine_bin_fused(score) : bin_of(score);
     const int in_window = bin - window;
     if (in_window >= 0 && in_window < kWindow) {
       block.add(&shared.bins[in_window / 2], in_window % 2 == 0 ? 1U : 1U << 16);
     } else {
       block.add(to.fine + bin, std::uint64_t{1});
     }
+    if (kPlain) return;
     if (to.jsd != nullptr) {
       block.add(&shared.jsd[fine_bin(static_cast<double>(score)) / kFinePerJsd], 1U);
     }

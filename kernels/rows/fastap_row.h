@@ -70,7 +70,22 @@ template <class S> struct FastApRow {
               [&](int bin, int k) { return soft_count(at.distance[k], bin); });
     team.sums(bins + 1, positives, at.positive_count,
               [&](int bin, int k) { return soft_count(at.positive[k], bin); });
-    team.for_each(1, [&](int) { *loss = bins_backward(bins, p, at); });
+    team.for_each(1, [&](int) { add_up(bins, at); });
+    team.sync();
+    // Divisions are shared among the members: on a GPU one after the other they take longer than
+    // the counts, above all those of 0.
+    const S share = S(1) / static_cast<S>(p);
+    team.for_each(bins + 1, [&](int l) {
+      const S total = at.count[l] + at.slope[l];
+      const bool any = total > 0;
+      const S ratio = at.slope[l] / total;
+      const S a = share * at.positive_count[l] / total;
+      at.count[l] = any ? at.count[l] : S(0);
+      at.slope[l] = any ? ratio : S(0);
+      at.positive_count[l] = any ? a : S(0);
+    });
+    team.sync();
+    team.for_each(1, [&](int) { *loss = bins_backward(bins, share, at); });
     team.sync();
     const S scale = in.weight * 2 * per_width;  // loss = 1 - FastAP, dz/ds = -2
     const auto grad_of = [&](const S* slope, S score, S distance) {
@@ -91,37 +106,36 @@ template <class S> struct FastApRow {
   }
 
  private:
-  // The row's loss, and the slopes, from the counts. With F = 1 - loss, a_l = 1/p h+_l / H_l:
-  //   dF/dh_l  = -sum over q >= l of a_q H+_q / H_q            (for a negative in bin l)
-  //   dF/dh+_l = 1/p H+_l / H_l + sum over q >= l of a_q       (for a positive: the sum of both)
-  RK_FN static S bins_backward(int bins, int p, const Pieces& at) {
-    const S share = S(1) / static_cast<S>(p);
+  // Counts become running sums: at.count H_l - H+_l, at.slope H+_l.
+  RK_FN static void add_up(int bins, const Pieces& at) {
     S negative_total = 0;
     S positive_total = 0;
-    for (int l = 0; l <= bins; ++l) {  // counts become running sums: at.slope holds H+
+    for (int l = 0; l <= bins; ++l) {
       negative_total += at.count[l];
       positive_total += at.positive_count[l];
       at.count[l] = negative_total;
       at.slope[l] = positive_total;
     }
+  }
+
+  // The row's loss, and the slopes, from H_l - H+_l, ratio_l = H+_l / H_l (in at.slope) and a_l =
+  // 1/p h+_l / H_l (in at.positive_count), which are 0 where H_l = 0. With F = 1 - loss:
+  //   dF/dh_l  = -sum over q >= l of a_q H+_q / H_q            (for a negative in bin l)
+  //   dF/dh+_l = 1/p H+_l / H_l + sum over q >= l of a_q       (for a positive: the sum of both)
+  RK_FN static S bins_backward(int bins, S share, const Pieces& at) {
     S lost = 0;
     S negative_suffix = 0;
     S positive_suffix = 0;
     S next = 0;
     S positive_next = 0;
     for (int l = bins; l >= 0; --l) {
-      S direct = 0;
-      const S total = at.count[l] + at.slope[l];
-      if (total > 0) {
-        const S ratio = at.slope[l] / total;
-        const S a = share * at.positive_count[l] / total;
-        direct = share * ratio;
-        lost += a * at.count[l];
-        negative_suffix -= a * ratio;
-        positive_suffix += a;
-      }
+      const S ratio = at.slope[l];
+      const S a = at.positive_count[l];
+      lost += a * at.count[l];
+      negative_suffix -= a * ratio;
+      positive_suffix += a;
       const S here = negative_suffix;
-      const S positive_here = negative_suffix + positive_suffix + direct;
+      const S positive_here = negative_suffix + positive_suffix + share * ratio;
       // Between c_(l) and c_(l+1): falls from bin l, rises into bin l + 1.
       if (l < bins) {
         at.slope[l + 1] = next - here;

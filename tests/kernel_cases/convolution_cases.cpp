@@ -194,13 +194,17 @@ std::vector<T> spaced(const std::vector<T>& values, int channels, int gap, const
   return out;
 }
 
-// Every way MaskedSums is called: g in dy's place or in another array, with the residual's gradient
-// or without; with gaps between rows only without a residual.
+// What MaskedSums does with g besides adding it up.
+enum class Gradient { kInPlace, kBeside, kMaskedBefore };
+
+// Every way MaskedSums is called: g in dy's place or in another array, or dy masked already; with
+// the residual's gradient or without; with gaps between rows only without a residual.
 template <class T>
-std::vector<Checked> masked(std::int64_t rows, int channels, int gap, bool in_place, bool residual,
+std::vector<Checked> masked(std::int64_t rows, int channels, int gap, Gradient write, bool residual,
                             bool accumulate) {
   MadeUp made_up(13);
   const std::int64_t count = rows * channels;
+  const bool masks = write != Gradient::kMaskedBefore;
   auto z = made_up.normals<T>(count);
   for (T& value : z) {
     if (!(Element<T>::widen(value) > 0)) value = Element<T>::narrow(0);  // as ReLU leaves it
@@ -213,7 +217,7 @@ std::vector<Checked> masked(std::int64_t rows, int channels, int gap, bool in_pl
   std::vector<double> g, d_residual;
   std::vector<double> sums(at(channels), 0.0);
   for (std::int64_t i = 0; i < count; ++i) {
-    g.push_back(wide_z[at(i)] > 0 ? wide_dy[at(i)] : 0);
+    g.push_back(masks && !(wide_z[at(i)] > 0) ? 0 : wide_dy[at(i)]);
     d_residual.push_back(accumulate ? wide_held[at(i)] + g.back() : g.back());
     sums[at(i % channels)] += g.back();
   }
@@ -226,11 +230,12 @@ std::vector<Checked> masked(std::int64_t rows, int channels, int gap, bool in_pl
       accumulate ? DeviceBuffer::copy_of(held) : unwritten<T>(count);
   const ChannelTiles tiles{rows, channels};
   const DeviceBuffer partial = unwritten<double>(tiles.partials(1));
-  const DeviceBuffer& gradient = in_place ? device_dy : beside;
-  launch(MaskedSums<T>{rows, channels, channels + gap, device_dy.as<T>(), device_z.as<T>(),
-                       gradient.as<T>(), residual ? device_residual.as<T>() : nullptr, accumulate,
-                       partial.as<double>()},
-         nullptr);
+  const DeviceBuffer& gradient = write == Gradient::kBeside ? beside : device_dy;
+  launch(
+      MaskedSums<T>{rows, channels, channels + gap, device_dy.as<T>(),
+                    masks ? device_z.as<T>() : nullptr, masks ? gradient.as<T>() : nullptr,
+                    residual ? device_residual.as<T>() : nullptr, accumulate, partial.as<double>()},
+      nullptr);
   std::vector<double> got_sums(at(channels), 0.0);
   const auto parts = partial.values<double>();
   for (std::size_t i = 0; i < parts.size(); ++i) got_sums[i % at(channels)] += parts[i];
@@ -309,17 +314,23 @@ void add_convolution_cases(std::vector<KernelCase>& cases) {
                          [=] { return bias_and_relu<T>(213, 8, 16, residual, relu); }});
       }
     }
-    for (const bool in_place : {false, true}) {
-      cases.push_back({fmt::format("masked_sums_{}_{}", type, in_place ? "in_place" : "beside"),
-                       [=] { return masked<T>(200, 72, 0, in_place, false, false); }});
-      cases.push_back({fmt::format("masked_sums_residual_{}_{}", type, in_place),
-                       [=] { return masked<T>(65, 3, 0, in_place, true, false); }});
-      cases.push_back({fmt::format("masked_sums_accumulate_{}_{}", type, in_place),
-                       [=] { return masked<T>(300, 16, 0, in_place, true, true); }});
-      cases.push_back({fmt::format("masked_sums_spaced_{}_{}", type, in_place),
-                       [=] { return masked<T>(200, 72, 24, in_place, false, false); }});
-      cases.push_back({fmt::format("masked_sums_spaced_oddly_{}_{}", type, in_place),
-                       [=] { return masked<T>(150, 16, 3, in_place, false, false); }});
+    const std::pair<const char*, Gradient> writes[] = {{"in_place", Gradient::kInPlace},
+                                                       {"beside", Gradient::kBeside},
+                                                       {"masked_before", Gradient::kMaskedBefore}};
+    for (const auto& each : writes) {
+      const auto add = [&](const char* what, std::int64_t rows, int channels, int gap,
+                           bool residual, bool accumulate) {
+        cases.push_back(
+            {fmt::format("masked_sums_{}{}_{}", what, type, each.first), [=, write = each.second] {
+               return masked<T>(rows, channels, gap, write, residual, accumulate);
+             }});
+      };
+      add("", 200, 72, 0, false, false);
+      add("residual_", 65, 3, 0, true, false);
+      add("residual_packs_", 71, 24, 0, true, false);
+      add("accumulate_", 300, 16, 0, true, true);
+      add("spaced_", 200, 72, 24, false, false);
+      add("spaced_oddly_", 150, 16, 3, false, false);
     }
   });
 }

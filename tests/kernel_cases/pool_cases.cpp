@@ -1,11 +1,13 @@
 // Max pooling and the global poolings, with ties and NaN.
 #include "kernels/cuda/convolution_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
+#include "tests/support/random_seed.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -256,14 +258,38 @@ std::vector<Checked> global_pool(int batch, int rows, int channels, PoolKind kin
   return out;
 }
 
+// Strides of two along both axes, which have a body of their own, as often as others.
+PoolShape drawn_shape(std::mt19937& random) {
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<int>(random() % static_cast<unsigned>(most));
+  };
+  PoolShape shape;
+  shape.batch = up_to(2);
+  shape.channels = random() % 2 == 0 ? 8 * up_to(6) : up_to(30);
+  const bool halves = random() % 2 == 0;
+  int size[2], out[2];
+  for (int axis = 0; axis < 2; ++axis) {
+    shape.kernel[axis] = up_to(4);
+    shape.stride[axis] = halves ? 2 : up_to(3);
+    shape.padding[axis] =
+        static_cast<int>(random() % static_cast<unsigned>(shape.kernel[axis] / 2 + 1));
+    size[axis] = shape.kernel[axis] + up_to(9);
+    const int positions = size[axis] + 2 * shape.padding[axis] - shape.kernel[axis];
+    out[axis] = positions / shape.stride[axis] + 1;
+  }
+  shape.height = size[0], shape.width = size[1];
+  shape.out_height = out[0], shape.out_width = out[1];
+  return shape;
+}
+
 }  // namespace
 
 void add_pool_cases(std::vector<KernelCase>& cases) {
   struct Window {
-    const char* name;
+    std::string name;
     PoolShape shape;
   };
-  const std::vector<Window> windows = {
+  std::vector<Window> windows = {
       {"resnet", {2, 16, 11, 8, 6, 4, {3, 3}, {2, 2}, {1, 1}}},
       {"odd_channels", {2, 3, 7, 9, 4, 5, {3, 3}, {2, 2}, {1, 1}}},
       {"ceil", {1, 8, 6, 6, 3, 3, {3, 3}, {2, 2}, {0, 0}}},  // the last windows end outside
@@ -271,7 +297,13 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
       {"gaps", {2, 8, 8, 9, 3, 3, {2, 2}, {3, 3}, {0, 0}}},  // pixels in no window
       {"unequal", {1, 4, 9, 4, 4, 4, {4, 1}, {2, 1}, {1, 0}}},
       {"one_pixel", {1, 8, 1, 1, 1, 1, {2, 2}, {1, 1}, {1, 1}}},
+      {"more_packs_than_threads", {1, 2072, 3, 4, 2, 2, {3, 3}, {2, 2}, {1, 1}}},
   };
+  const auto seed = static_cast<std::uint32_t>(random_seed());
+  std::mt19937 random(seed);
+  for (int i = 0; i < 8; ++i) {
+    windows.push_back({fmt::format("drawn_seed{}_{}", seed, i), drawn_shape(random)});
+  }
   for_types([&]<class T>() {
     for (const Window& window : windows) {
       // y alone, and among other tensors' channels, in whole packs (16) and not (5).
