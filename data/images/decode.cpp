@@ -55,6 +55,16 @@ void check_image_size(long long width, long long height, const std::string& name
   }
 }
 
+void resize_picture(Image& picture, int width, int height, const std::string& name) {
+  try {
+    picture.reset(width, height);
+  } catch (const DeviceError&) {
+    fail<SystemError>(
+        "{}: its {} x {} pixels take {} MiB, which are not there; free memory, or scale it down",
+        name, width, height, (std::int64_t{3} * width * height) >> 20);
+  }
+}
+
 void decode_image(std::span<const std::byte> file, const std::string& name, Image& out) {
   if (file.size() > kMaxImageFileBytes) {
     fail<InputError>("{}: {} MiB, more than the limit of {} MiB; remove it from the data set", name,

@@ -78,7 +78,7 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
   }
 
   const int height = static_cast<int>(tall);
-  out.reset(width, height);
+  resize_picture(out, width, height, name);
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
   const std::uint8_t* palette = bytes + palette_at;
   for (int y = 0; y < height; ++y) {

@@ -67,9 +67,12 @@ class JpegDecoder {
     };
     errors_.output_message = [](j_common_ptr) {};  // nothing is printed from here
     progress_.progress_monitor = [](j_common_ptr info) {
+      JpegDecoder& decoder = self(info);
       // Each scan of a progressive file is a pass over the whole picture, even if it has few bytes.
-      if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) {
-        self(info).stop("more than 100 scans");
+      if (decoder.info_.input_scan_number > kMaxScans) decoder.stop("more than 100 scans");
+      for (int i = 0; i < decoder.info_.comps_in_scan; ++i) {
+        decoder.seen_[static_cast<std::size_t>(decoder.info_.cur_comp_info[i]->component_index)] =
+            true;
       }
     };
   }
@@ -105,7 +108,23 @@ class JpegDecoder {
       // The library replicates grey; CMYK and YCCK arrive as CMYK and read_cmyk() converts them.
       info_.out_color_space = info_.num_components == 4 ? JCS_CMYK : JCS_RGB;
       jpeg_start_decompress(&info_);
+      // By now a file of several scans has been read to its end, which the library takes for the
+      // end of the picture wherever it comes.
+      if (jpeg_has_multiple_scans(&info_) == FALSE) return;
+      for (int c = 0; c < info_.num_components; ++c) {
+        if (!seen_[static_cast<std::size_t>(c)]) stop("a component has no scan");
+      }
     });
+  }
+  // Whether scans that would make the picture more exact are missing. The library smooths what is
+  // there, other versions of it otherwise.
+  bool lacks_scans() const {
+    if (info_.coef_bits == nullptr) return false;  // not progressive
+    for (int c = 0; c < info_.num_components; ++c) {
+      const int(&bits)[DCTSIZE2] = info_.coef_bits[c];
+      if (std::any_of(bits, bits + DCTSIZE2, [](int left) { return left != 0; })) return true;
+    }
+    return false;
   }
 
   bool read_rgb(Image& out) {
@@ -160,6 +179,7 @@ class JpegDecoder {
   jpeg_progress_mgr progress_{};
   std::jmp_buf jump_{};
   std::array<char, JMSG_LENGTH_MAX> why_{}, oddity_{};
+  std::array<bool, MAX_COMPONENTS> seen_{};  // components of the scans read so far
   bool too_large_ = false;
 };
 
@@ -195,7 +215,14 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
   // start() decodes a progressive file completely, within the memory limit, before the pixels are
   // allocated.
   require(decoder.start());
-  out.reset(static_cast<int>(info.image_width), static_cast<int>(info.image_height));
+  if (decoder.lacks_scans()) {
+    note_first("cut JPEG", fmt::format("{}: a progressive JPEG that ends before its last scans, as "
+                                       "there may be more; it is read, but its pixels may differ "
+                                       "from other programs'",
+                                       name));
+  }
+  resize_picture(out, static_cast<int>(info.image_width), static_cast<int>(info.image_height),
+                 name);
   if (info.num_components == 4) {
     const Buffer line = Buffer::of<std::uint8_t>(std::int64_t{4} * info.image_width);
     require(decoder.read_cmyk(out, line.as<std::uint8_t>()));

@@ -126,7 +126,7 @@ void decode_png(std::span<const std::byte> file, const std::string& name, Image&
   };
   require(decoder.read_header());
   check_image_size(decoder.width(), decoder.height(), name);
-  out.reset(static_cast<int>(decoder.width()), static_cast<int>(decoder.height()));
+  resize_picture(out, static_cast<int>(decoder.width()), static_cast<int>(decoder.height()), name);
   require(decoder.read_pixels(out));
 }
 

@@ -11,12 +11,16 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
 #include <vector>
+// jpeglib.h needs FILE and size_t declared before it.
+#include <jpeglib.h>
 
 #include "data/images/decoders.h"
 #include "data/images/encode_png.h"
@@ -167,6 +171,78 @@ TEST(Decode, BytesBeforeTheEndOfAScanAreNoDamage) {
   EXPECT_NE(refusal(file).find("corrupt"), std::string::npos);
 }
 
+// The picture of `file` as if it ended in front of scan number `scan`, counted from 0.
+std::vector<std::byte> cut_before_scan(const std::vector<std::byte>& file, int scan) {
+  const std::array begin{std::byte{0xFF}, std::byte{0xDA}};
+  auto at = std::search(file.begin(), file.end(), begin.begin(), begin.end());
+  for (int i = 0; i < scan; ++i) {
+    at = std::search(at + 2, file.end(), begin.begin(), begin.end());
+  }
+  std::vector<std::byte> out(file.begin(), at);
+  out.insert(out.end(), {std::byte{0xFF}, std::byte{0xD9}});
+  return out;
+}
+
+// Such a file is no damage to the library: it warns of nothing.
+TEST(Decode, AProgressivePictureWithoutItsLastScansIsNoted) {
+  const std::vector<std::byte> whole = golden_file("files/prog_444.jpg");
+  std::vector<std::string> notes;
+  for (const int scans : {1, 3, 9, 100}) {
+    send_notes([&](const std::string& line) { notes.push_back(line); });
+    (void)decode_image(cut_before_scan(whole, scans), fmt::format("{}.jpg", scans));
+    send_notes_to_standard_error();
+  }
+  ASSERT_EQ(notes.size(), 3U);  // there are not a hundred
+  for (const std::string& line : notes) {
+    EXPECT_NE(line.find("ends before its last scans"), std::string::npos) << line;
+  }
+}
+
+// A scan for each component.
+std::vector<std::byte> baseline_of_three_scans() {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &bytes, &size);
+  info.image_width = info.image_height = 16;
+  info.input_components = 3;
+  info.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_scan_info scans[3] = {};
+  for (int c = 0; c < 3; ++c) {
+    scans[c].comps_in_scan = 1;
+    scans[c].component_index[0] = c;
+    scans[c].Se = DCTSIZE2 - 1;
+  }
+  info.scan_info = scans;
+  info.num_scans = 3;
+  jpeg_start_compress(&info, TRUE);
+  std::array<JSAMPLE, 48> row{};
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<JSAMPLE>(5 * i);
+  JSAMPROW pointer = row.data();
+  while (info.next_scanline < info.image_height) jpeg_write_scanlines(&info, &pointer, 1);
+  jpeg_finish_compress(&info);
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes);
+  std::vector<std::byte> out(begin, begin + size);
+  jpeg_destroy_compress(&info);
+  std::free(bytes);
+  return out;
+}
+
+TEST(Decode, AComponentWithoutAScanIsDamage) {
+  const std::vector<std::byte> whole = baseline_of_three_scans();
+  EXPECT_EQ(refusal(whole), "");
+  EXPECT_EQ(refusal(cut_before_scan(whole, 3)), "");
+  for (const int scans : {1, 2}) {
+    EXPECT_NE(refusal(cut_before_scan(whole, scans)).find("a component has no scan"),
+              std::string::npos)
+        << scans;
+  }
+}
+
 TEST(Decode, ArithmeticCodingIsRefused) {
   EXPECT_NE(refusal(golden_file("files/arithmetic.jpg")).find("arithmetic"), std::string::npos);
 }
@@ -263,6 +339,14 @@ TEST(Decode, BombsAreCheap) {
     RecordProperty(std::string(name) + " seconds", std::to_string(cost.seconds));
     RecordProperty(std::string(name) + " MiB", std::to_string(cost.peak_mib));
   }
+}
+
+// The file may be good, so that it must not count as a bad picture.
+TEST(Decode, WithoutMemoryTheSystemIsBlamed) {
+  Image picture;
+  const std::string why = message_if_any<SystemError>(
+      [&] { resize_picture(picture, 1 << 24, 1 << 24, "x.png"); });  // more than can be addressed
+  EXPECT_TRUE(holds(why, "x.png: its 16777216 x 16777216 pixels take 805306368 MiB")) << why;
 }
 
 class ReadImage : public testing::Test {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 namespace rk {
 namespace {
@@ -25,6 +26,8 @@ SurveyedPicture look_at(const Dataset& data, std::int64_t index) {
     const Image image = decode_image(file, path);
     picture.width = image.width();
     picture.height = image.height();
+  } catch (const std::bad_alloc&) {
+    picture.problem = path + ": looking at it takes more memory than there is; free memory";
   } catch (const std::exception& error) {
     picture.problem = error.what();
   }
