@@ -97,9 +97,9 @@ Listing list_folder(const fs::path& folder) {
       if (error == std::errc::too_many_symbolic_link_levels) {
         fail<InputError>("{}: a link that leads back to itself; remove it", entry.path().string());
       }
-      // It may be a class.
+      // It may be a class. A folder that may be listed but not entered refuses each of its entries.
       if (error && status.type() != fs::file_type::not_found) {
-        fail<InputError>("{}: cannot be looked at ({}); check its permissions",
+        fail<InputError>("{}: cannot be looked at ({}); check its permissions and its folder's",
                          entry.path().string(), error.message());
       }
       if (status.type() == fs::file_type::directory) {
@@ -121,6 +121,12 @@ Listing list_folder(const fs::path& folder) {
   std::sort(listing.folders.begin(), listing.folders.end());
   std::sort(listing.images.begin(), listing.images.end());
   return listing;
+}
+
+void require_no_image_beside_folders(const fs::path& folder, const Listing& listing) {
+  if (listing.images.empty()) return;
+  fail<InputError>("{}: the image '{}' lies beside folders; put it into a class", folder.string(),
+                   listing.images.front());
 }
 
 void check_root(const DataSpec& spec) {
@@ -146,6 +152,7 @@ struct SplitFolders {
   std::vector<SplitFolder> folders;  // in the order of Split; empty: the root holds classes or
                                      // categories
   std::vector<std::string> hollow;   // named like splits, with nothing in them
+  std::map<std::string, std::int64_t> others;  // files beside them, by their endings
 };
 
 std::string quoted(const std::vector<std::string>& names) {
@@ -196,6 +203,7 @@ SplitFolders split_folders(const DataSpec& spec) {
         "folder; if all of them are categories, add ,splits=none",
         spec.path, quoted(named), quoted(others), misspelt_split(others), quoted(others));
   }
+  require_no_image_beside_folders(spec.path, root);
   // If all are hollow, reading one of them says so.
   std::vector<std::string> hollow;
   for (const SplitFolder& each : splits) {
@@ -214,7 +222,7 @@ SplitFolders split_folders(const DataSpec& spec) {
         "add ,splits=none",
         spec.path, splits[i - 1].name, splits[i].name, name_of(splits[i].split));
   }
-  return {std::move(splits), std::move(hollow)};
+  return {std::move(splits), std::move(hollow), root.others};
 }
 
 // Test, query and gallery may share classes.
@@ -283,10 +291,7 @@ FoundClasses find_classes(const fs::path& base, const char* too_deep = kMoveUp) 
     }
     found.classes.push_back(std::move(one));
   };
-  if (!top.images.empty()) {
-    fail<InputError>("{}: the image '{}' lies beside folders; put it into a class", base.string(),
-                     top.images.front());
-  }
+  require_no_image_beside_folders(base, top);
   for (const std::string& name : top.folders) {
     const Listing inside = list_folder(base / name);
     if (inside.folders.empty()) {
@@ -324,7 +329,11 @@ std::vector<ClassFolder> choose_categories(const DataSpec& spec, const fs::path&
                                            std::vector<ClassFolder> classes,
                                            const std::set<std::string>& present) {
   if (!spec.has("categories")) return classes;
-  const std::vector<std::string> wanted = spec.list("categories");
+  std::vector<std::string> wanted = spec.list("categories");
+  // '+' separates names, and may be part of one.
+  if (const std::string whole = spec.get("categories", ""); present.contains(whole)) {
+    wanted = {whole};
+  }
   for (const std::string& name : wanted) {
     if (!present.contains(name)) {
       fail<InputError>("{}: no category '{}'; {}", spec.path, name,
@@ -427,7 +436,7 @@ std::vector<Split> folder_splits(const DataSpec& spec) {
 
 Dataset read_folder(const DataSpec& spec, Split split) {
   check_root(spec);
-  const auto [splits, hollow] = split_folders(spec);
+  const auto [splits, hollow, others] = split_folders(spec);
   const char* too_deep = spec.get("splits", "auto") == "none"
                              ? "where ,splits=none takes the splits for categories: leave it out"
                              : kMoveUp;
@@ -436,6 +445,7 @@ Dataset read_folder(const DataSpec& spec, Split split) {
                                   : find_disjoint(spec.path, splits, split);
   add_categories(found.classes, known);
   if (!splits.empty() && split == splits.front().split) {  // once, not in every split
+    add(others, found.left_out);
     for (const std::string& name : hollow) {
       found.left_out.empty_folders.push_back((fs::path(spec.path) / name).string());
     }

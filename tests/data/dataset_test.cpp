@@ -74,6 +74,20 @@ TEST(Folder, ChosenCategories) {
   EXPECT_EQ(data.size(), 2);
   EXPECT_TRUE(holds(input_error(folder.spec() + ",categories=Tagalock"),
                     "no category 'Tagalock'; did you mean Tagalog?"));
+  folder.picture("pl+us/c1/a.png", 1);
+  EXPECT_EQ(open_dataset(folder.spec() + ",categories=pl+us", Split::kTest).categories(),
+            (std::vector<std::string>{"pl+us"}));
+}
+
+TEST(Folder, WhatLiesBesideSplitsIsNotLost) {
+  const PictureFolder folder;
+  folder.classes("train/a", 2, 2);
+  folder.classes("val/b", 2, 2);
+  folder.write("notes.txt", "hello");
+  EXPECT_EQ(text_of(open_dataset(folder.spec(), Split::kTrain).left_out().files), "1 .txt");
+  EXPECT_TRUE(open_dataset(folder.spec(), Split::kVal).left_out().empty());
+  folder.picture("stray.png", 1);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "'stray.png' lies beside folders"));
 }
 
 // Each split keeps those of the chosen categories that it has; none need be in all splits.
