@@ -603,7 +603,7 @@ TEST(TorchLoader, TakesPicturesOfEveryMode) {
   EXPECT_TRUE(holds(loader, "`images`\n    rgb, transforms.Resize(256)")) << loader;
   model.upright = true;
   EXPECT_TRUE(holds(torch_loader(model, "r.safetensors"),
-                    "\n    return ImageOps.exif_transpose(image).convert(\"RGB\")\n"));
+                    "\n    return upright(image).convert(\"RGB\")\n"));
 }
 
 // A transform that holds a lambda cannot be sent to a worker process that loads pictures.

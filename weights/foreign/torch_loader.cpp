@@ -44,6 +44,22 @@ class Embedder(torch.nn.Module):
         return torch.nn.functional.normalize(self.embedding(self.body(images)))
 )";
 
+// As data/images/exif.cpp reads it: ImageOps.exif_transpose also turns by XMP and by text chunks of
+// a PNG.
+constexpr const char* kUprightPicture = R"(from PIL import Image
+
+TURNS = {2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180,
+         4: Image.Transpose.FLIP_TOP_BOTTOM, 5: Image.Transpose.TRANSPOSE,
+         6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90}
+
+
+def upright(image):
+    exif = Image.Exif()
+    exif.load(image.info.get("exif", b""))
+    turn = TURNS.get(exif.get(0x0112))
+    return image if turn is None else image.transpose(turn)
+)";
+
 constexpr const char* kGem = R"(
 
 class GeM(torch.nn.Module):
@@ -95,8 +111,7 @@ std::string torch_loader(const ModelDescription& model, const std::string& weigh
   std::string file = fmt::format(
       kFrame, plain(file_name.stem().string()), plain(file_name.extension().string()), model.resize,
       model.crop, fmt::join(model.input_mean, ", "), fmt::join(model.input_std, ", "), body, head,
-      changes, model.upright ? "ImageOps.exif_transpose(image)" : "image",
-      model.upright ? "from PIL import ImageOps\n" : "");
+      changes, model.upright ? "upright(image)" : "image", model.upright ? kUprightPicture : "");
   if (model.pool == "gem") {
     file.insert(file.find("\n\nclass Embedder"), fmt::format(kGem, model.gem_p));
   }

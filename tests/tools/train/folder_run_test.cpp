@@ -460,8 +460,7 @@ TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
       EXPECT_EQ(holds(done.out, "turned upright by EXIF"), turns) << done.out;
       EXPECT_EQ(holds(file_text(in(name)), "exif"), turns);
     }
-    EXPECT_EQ(holds(file_text(in("e.py")), "return ImageOps.exif_transpose(image).convert("),
-              turns);
+    EXPECT_EQ(holds(file_text(in("e.py")), "return upright(image).convert("), turns);
   }
   ASSERT_EQ(convert({"--from-run", in("turned_run"), in("t.safetensors")}).code, 0);
   const std::string note =
