@@ -208,6 +208,29 @@ TEST(NormalizedLoss, RowsWithoutADirectionAreRefused) {
             "memory_embeddings: row 2 is zero and has no direction; leave out --normalize");
 }
 
+TEST(NormalizedLoss, RowsTooShortForTheirGradientAreRefused) {
+  const Context context(1);
+  LossData<double> data =
+      made_up::data(LossKind::kEmbeddings, {.rows = 9, .dim = 7, .classes = 3}, random_seed());
+  for (double& x : data.embeddings) x *= 1e-42;
+  LossFunction<float> function(context, parse_loss("smooth_ap:tau=0.1"), data.shape(), true);
+  const std::string why = message_of<InputError>([&] { function(made_up::as_float(data)); });
+  EXPECT_TRUE(holds(why, "for which its gradient is beyond the largest number; scale the rows up"));
+}
+
+// A step of the same size would turn short rows around.
+TEST(NormalizedLoss, RowsOfEveryLengthAreMovedAlike) {
+  const std::uint64_t seed = random_seed();
+  const Context context(1);
+  for (const double length : {1e-9, 1e-5, 1e6}) {
+    LossData<double> data =
+        made_up::data(LossKind::kEmbeddings, {.rows = 12, .dim = 7, .classes = 4}, seed);
+    for (double& x : data.embeddings) x *= length;
+    LossFunction<double> function(context, parse_loss("smooth_ap:tau=0.1"), data.shape(), true);
+    EXPECT_LT(check_differences(function, data, seed, 20, 2e-6).worst, 1e-6) << length;
+  }
+}
+
 // Differences of a saturated loss are the rounding of two equal numbers. check_differences must not
 // count that as an error of a gradient near 0.
 TEST(NormalizedLoss, DifferencesOfASaturatedLossAreNoError) {

@@ -27,25 +27,30 @@ std::int64_t count_equal_rows(const LossData<double>& data) {
 // Rounds up so that what follows `elements` begins on a cache line.
 constexpr std::int64_t on_a_line(std::int64_t elements) { return round_up(elements, 16); }
 
-// Scales every row to unit length; returns the original lengths.
-template <class S>
-std::vector<double> normalize_rows(std::vector<S>& rows, std::int64_t dim, const char* what) {
+template <class S> std::vector<double> lengths_of(const std::vector<S>& rows, std::int64_t dim) {
   std::vector<double> lengths;
-  for (std::size_t at = 0; at < rows.size(); at += static_cast<std::size_t>(dim)) {
-    S* row = rows.data() + at;
+  for (auto row = rows.begin(); row != rows.end(); row += dim) {
     double square = 0;
     for (std::int64_t d = 0; d < dim; ++d) {
       square += static_cast<double>(row[d]) * static_cast<double>(row[d]);
     }
-    const double length = std::sqrt(square);
-    if (length == 0) {
-      fail<InputError>("{}: row {} is zero and has no direction; leave out --normalize", what,
-                       lengths.size());
+    lengths.push_back(std::sqrt(square));
+  }
+  return lengths;
+}
+
+// Scales every row to unit length; returns the original lengths.
+template <class S>
+std::vector<double> normalize_rows(std::vector<S>& rows, std::int64_t dim, const char* what) {
+  std::vector<double> lengths = lengths_of(rows, dim);
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    if (lengths[r] == 0) {
+      fail<InputError>("{}: row {} is zero and has no direction; leave out --normalize", what, r);
     }
+    S* row = rows.data() + r * static_cast<std::size_t>(dim);
     for (std::int64_t d = 0; d < dim; ++d) {
-      row[d] = static_cast<S>(static_cast<double>(row[d]) / length);
+      row[d] = static_cast<S>(static_cast<double>(row[d]) / lengths[r]);
     }
-    lengths.push_back(length);
   }
   return lengths;
 }
@@ -127,7 +132,14 @@ template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& 
     S along = 0;
     for (std::size_t d = 0; d < dim; ++d) along += grad[d] * e[d];
     for (std::size_t d = 0; d < dim; ++d) {
-      grad[d] = static_cast<S>(static_cast<double>(grad[d] - along * e[d]) / lengths[row]);
+      const S across = grad[d] - along * e[d];
+      grad[d] = static_cast<S>(static_cast<double>(across) / lengths[row]);
+      if (!std::isfinite(grad[d]) && std::isfinite(across)) {
+        fail<InputError>(
+            "embeddings: row {} has the length {:.3g}, for which its gradient is beyond the "
+            "largest number; scale the rows up, or leave out --normalize",
+            row, lengths[row]);
+      }
     }
   }
   return result;
@@ -138,8 +150,18 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
   const LossResult<double> at = function(data);
   std::vector<double> grad = at.grad;
   grad.insert(grad.end(), at.grad_proxies.begin(), at.grad_proxies.end());
+  // How far each number moves for a step of 1: what is normalised moves by shares of its length.
+  std::vector<double> scale(grad.size(), 1.0);
+  if (function.normalizes()) {
+    const auto dim = static_cast<std::size_t>(data.dim);
+    const std::vector<double> lengths = lengths_of(data.embeddings, data.dim);
+    for (std::size_t i = 0; i < data.embeddings.size(); ++i) scale[i] = lengths[i / dim];
+  }
   double grad_square = 0;
-  for (const double g : grad) grad_square += g * g;
+  for (std::size_t i = 0; i < grad.size(); ++i) {
+    grad[i] *= scale[i];
+    grad_square += grad[i] * grad[i];
+  }
 
   std::vector<double> errors;
   for (int k = 0; k < directions; ++k) {
@@ -152,11 +174,13 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
       square += x * x;
     }
     for (double& x : v) x /= std::sqrt(square);
+    std::vector<double> path = v;
+    for (std::size_t i = 0; i < path.size(); ++i) path[i] *= scale[i];
     const auto value_at = [&](double h) {
       LossData<double> moved = data;
       const bool scores = function.kind() == LossKind::kScores;
-      add_scaled(scores ? moved.scores : moved.embeddings, v, 0, h);
-      if (!at.grad_proxies.empty()) add_scaled(moved.proxies, v, at.grad.size(), h);
+      add_scaled(scores ? moved.scores : moved.embeddings, path, 0, h);
+      if (!at.grad_proxies.empty()) add_scaled(moved.proxies, path, at.grad.size(), h);
       return function(moved).loss;
     };
     const double difference = (value_at(step) - value_at(-step)) / (2 * step);

@@ -25,10 +25,11 @@ template <class S> class LossFunction {
   LossFunction(const Context& context, const LossSpec& spec, const LossShape& shape,
                bool normalize);
 
-  // Throws InputError if a number is not finite, on a GPU too, or if a row to be normalised is
-  // zero.
+  // Throws InputError if a number is not finite, on a GPU too, or if a row to be normalised is zero
+  // or too short for its gradient.
   LossResult<S> operator()(const LossData<S>& data);
   LossKind kind() const { return spec_.entry->kind; }
+  bool normalizes() const { return normalize_; }
 
  private:
   const Context& context_;
@@ -39,8 +40,8 @@ template <class S> class LossFunction {
 };
 
 // The error of the gradient against central differences (f(x + h v) - f(x - h v)) / 2h along random
-// unit directions v of the whole input, in double. check_differences() throws Interrupted if a
-// signal asks to stop.
+// unit directions v of the whole input, in double. Rows that are normalised count in units of their
+// length. check_differences() throws Interrupted if a signal asks to stop.
 struct DifferenceCheck {
   int directions = 0;
   double step = 0;

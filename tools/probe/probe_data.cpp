@@ -128,7 +128,7 @@ class ProbeData final : public Command {
         lying += picture.orientation == kUpright ? 0 : 1;
       }
     }
-    print("{}, {}: {} of {}{}, {} in each\n", spec.text(), data.part(),
+    print("{}, {}: {} of {}{}, {} in each\n", one_line(spec.text()), data.part(),
           counted(data.size(), "image"), counted(data.classes().size(), "class"),
           data.categories().empty() ? "" : " in " + counted(data.categories().size(), "category"),
           fewest == most ? fmt::format("{}", fewest) : fmt::format("{} to {}", fewest, most));
@@ -154,7 +154,7 @@ class ProbeData final : public Command {
             spec.get("exif", "") == "turn" ? "turned upright by exif=turn"
                                            : "used as stored; ,exif=turn turns them upright");
     }
-    if (!data.left_out().empty()) print("  left out: {}\n", text_of(data.left_out()));
+    if (!data.left_out().empty()) print("  left out: {}\n", one_line(text_of(data.left_out())));
     if (!lonely.empty()) {
       print(
           "  {} of a single image, which has no other to find, and which training refuses "

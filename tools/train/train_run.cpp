@@ -662,7 +662,7 @@ ordered_json TrainRun::result() const {
 }
 
 void TrainRun::say(const std::string& line) const {
-  if (!common_.quiet) print("{}\n", line);
+  if (!common_.quiet) print("{}\n", one_line(line));
 }
 
 void TrainRun::tell_user(const std::string& line) const {
