@@ -56,22 +56,6 @@ std::vector<std::int64_t> read_integers(const Hdf5Reader& file, const std::strin
   return file.read<std::int64_t>(name);
 }
 
-// Checks that labels are positions among the names, and that no two classes share a name.
-void check_classes(const EmbeddingSet& set, const std::string& file, const std::string& name) {
-  const auto count = static_cast<std::int64_t>(set.classes.size());
-  for (const std::int64_t label : set.labels) {
-    if (label >= 0 && label < count) continue;
-    fail<InputError>("{}: label {} has no name among the {} of {}; name every class, or none", file,
-                     label, count, name);
-  }
-  std::unordered_set<std::string> seen;
-  for (const std::string& each : set.classes) {
-    if (seen.insert(each).second) continue;
-    fail<InputError>("{}: {} names '{}' twice; give every class a name of its own", file, name,
-                     each);
-  }
-}
-
 Hdf5Reader::Info matrix_info(const Hdf5Reader& file, const std::string& name) {
   if (!file.has(name)) {
     if (file.has("/weights")) {
@@ -143,6 +127,36 @@ void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_
   }
 }
 
+std::vector<std::string> read_classes(const Hdf5Reader& file, const std::string& prefix,
+                                      std::span<const std::int64_t> labels) {
+  const std::string name = "/" + prefix + "classes";
+  if (!file.has(name)) return {};
+  require(file, name, Kind::kText, "strings", file.info(name).dims);
+  std::vector<std::string> classes = file.read_text(name);
+  const auto count = static_cast<std::int64_t>(classes.size());
+  for (const std::int64_t label : labels) {
+    if (label >= 0 && label < count) continue;
+    fail<InputError>("{}: label {} has no name among the {} of {}; name every class, or none",
+                     file.name(), label, count, name);
+  }
+  std::unordered_set<std::string> seen;
+  for (const std::string& each : classes) {
+    if (seen.insert(each).second) continue;
+    fail<InputError>("{}: {} names '{}' twice; give every class a name of its own", file.name(),
+                     name, each);
+  }
+  return classes;
+}
+
+void read_network(const Hdf5Reader& file, const std::string& prefix, EmbeddingSet& set) {
+  const std::string network = "/" + prefix + "network";
+  if (!file.has(network)) return;
+  require(file, network, Kind::kText, "one string", {1});
+  set.network = file.read_text(network).front();
+  const std::string exif = file.text_attribute("/", kExif).value_or("");
+  if (exif == "turn" || exif == "ignore") set.exif = exif;
+}
+
 EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) {
   const std::string name = "/" + prefix + "embeddings";
   const Hdf5Reader::Info info = matrix_info(file, name);
@@ -158,19 +172,8 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix) 
   set.dim = info.dims[1];
   set.labels = read_integers(file, "/" + prefix + "labels", info.dims[0]);
   read_columns(file, prefix, info.dims[0], set);
-  const std::string classes = "/" + prefix + "classes";
-  if (file.has(classes)) {
-    require(file, classes, Kind::kText, "strings", file.info(classes).dims);
-    set.classes = file.read_text(classes);
-    check_classes(set, file.name(), classes);
-  }
-  const std::string network = "/" + prefix + "network";
-  if (file.has(network)) {
-    require(file, network, Kind::kText, "one string", {1});
-    set.network = file.read_text(network).front();
-    const std::string exif = file.text_attribute("/", kExif).value_or("");
-    if (exif == "turn" || exif == "ignore") set.exif = exif;
-  }
+  set.classes = read_classes(file, prefix, set.labels);
+  read_network(file, prefix, set);
   set.embeddings = file.read<float>(name);
   check_finite(set, file.name(), name);
   return set;

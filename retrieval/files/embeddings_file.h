@@ -10,6 +10,8 @@
 #include "retrieval/passes/embedding_set.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,12 @@ EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name);
 // Reads the optional /cameras, /categories and /paths.
 void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_t rows,
                   EmbeddingSet& set);
+// Reads the optional /classes, which name `labels`. Throws InputError if one has no name, or if two
+// classes share one.
+std::vector<std::string> read_classes(const Hdf5Reader& file, const std::string& prefix,
+                                      std::span<const std::int64_t> labels);
+// Reads the optional /network, which embedded /embeddings, and exif.
+void read_network(const Hdf5Reader& file, const std::string& prefix, EmbeddingSet& set);
 
 // Throws InputError "<file>: <name> holds ..." naming the rows that are not finite. The set may not
 // have labels yet if its rows are not mapped.

@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
+#include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/text_column.h"
 #include "weights/hdf5/contents.h"
@@ -41,6 +42,7 @@ void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const 
 template <class F> Labels of_names(std::int64_t rows, F&& name) {
   Labels out;
   out.what = "names";
+  out.names = true;
   std::unordered_map<std::string, std::int64_t> known;
   for (std::int64_t i = 0; i < rows; ++i) {
     const auto [found, fresh] =
@@ -92,12 +94,12 @@ Labels of_column(TextColumn column) {
     if (!number) break;
     numbers.push_back(*number);
   }
-  const bool names = numbers.size() < column.values.size();
-  out.what = names ? "names" : "whole numbers";
+  out.names = numbers.size() < column.values.size();
+  out.what = out.names ? "names" : "whole numbers";
   if (!column.name.empty()) {
     out.what = fmt::format("column {}, {}", printable(column.name), out.what);
   }
-  if (names) {
+  if (out.names) {
     out.classes = std::move(column.values);
   } else {
     for (std::int64_t& label : out.labels) label = numbers[static_cast<std::size_t>(label)];
@@ -120,18 +122,22 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
                      rows);
   }
   check_count(info.elements(), rows, dim, where, rows_of);
-  if (info.kind == Hdf5Reader::Kind::kFloat) {
-    Labels out{{}, {}, "floating-point numbers, all whole"};
-    for (const double value : file.read<double>(name)) {
-      out.labels.push_back(whole(value, out.labels.size(), where));
-    }
-    return out;
-  }
   if (info.kind == Hdf5Reader::Kind::kText) {
     const std::vector<std::string> names = file.read_text(name);
     return of_names(rows, [&](std::int64_t i) { return names[static_cast<std::size_t>(i)]; });
   }
-  return {file.read<std::int64_t>(name), {}, "integers"};
+  Labels out;
+  if (info.kind == Hdf5Reader::Kind::kFloat) {
+    out.what = "floating-point numbers, all whole";
+    for (const double value : file.read<double>(name)) {
+      out.labels.push_back(whole(value, out.labels.size(), where));
+    }
+  } else {
+    out.what = "integers";
+    out.labels = file.read<std::int64_t>(name);
+  }
+  if (name == "/labels") out.classes = read_classes(file, "", out.labels);
+  return out;
 }
 
 }  // namespace

@@ -12,8 +12,10 @@ namespace rk {
 
 struct Labels {
   std::vector<std::int64_t> labels;
-  std::vector<std::string> classes;  // for names: a label is a position in this list; else empty
-  std::string what;                  // "int64", "names", "column species, names"
+  // For names, and where HDF5 names its /labels in /classes: a label is a position in this list.
+  std::vector<std::string> classes;
+  std::string what;    // "int64", "names", "column species, names"
+  bool names = false;  // the file holds names instead of numbers
 };
 
 // Usual names of arrays and columns of labels, in lower case.

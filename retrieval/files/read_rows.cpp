@@ -185,6 +185,8 @@ RowsRead read_hdf5(const RowsToRead& what) {
   out.set = read_matrix(file, name);
   const auto rows = static_cast<std::int64_t>(out.set.embeddings.size()) / out.set.dim;
   read_columns(file, "", rows, out.set);
+  // Of another data set nothing says which network made it.
+  if (name == "/embeddings") read_network(file, "", out.set);
   Labels labels = read_labels(what.labels.empty() ? place.file : what.labels, rows, out.set.dim,
                               fmt::format("{}: {}", file.name(), name));
   out.labels =

@@ -135,6 +135,48 @@ TEST(ReadRows, LabelsOfEveryKindInHdf5) {
                     "/labels: label 1.5 of row 1 is no whole number; give integers or names"));
 }
 
+// /classes names what /labels holds, and /network made /embeddings, however the two are asked for.
+TEST(ReadRows, ClassesAndNetworkComeAlong) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
+  EmbeddingSet set;
+  set.dim = 3;
+  set.embeddings = golden_rows();
+  set.labels = {1, 0, 1, 0, 1, 1};
+  set.classes = {"b", "a"};
+  set.network = "0123";
+  set.exif = "turn";
+  write_embeddings(path, set);
+  for (const RowsToRead& what :
+       {RowsToRead{path, ""}, RowsToRead{path + ":embeddings", ""}, RowsToRead{path, path},
+        RowsToRead{path + ":/embeddings", path + ":labels"},
+        RowsToRead{kArrays + "c_order.npy", path}}) {
+    SCOPED_TRACE(what.embeddings + " " + what.labels);
+    const EmbeddingSet read = read_rows(what).set;
+    EXPECT_EQ(read.labels, set.labels);
+    EXPECT_EQ(read.classes, set.classes);
+    const bool own = what.embeddings.starts_with(path);
+    EXPECT_EQ(read.network, own ? "0123" : "");
+    EXPECT_EQ(read.exif, own ? "turn" : "");
+  }
+  EXPECT_EQ(read_rows({path, kArrays + "labels_int64.npy"}).set.network, "0123");
+  EXPECT_TRUE(read_rows({path, kArrays + "labels_int64.npy"}).set.classes.empty());
+
+  // Other data sets of the file are not what the two speak of.
+  Hdf5Writer other;
+  other.write("/raw", {6, 3}, set.embeddings.data());
+  other.write("/ids", {6}, set.labels.data());
+  other.write("/labels", {6}, kLabels.data());
+  other.write_text("/classes", {"b", "a"});
+  other.write_text("/network", {"0123"});
+  write_atomic(path, other.finish());
+  const EmbeddingSet read = read_rows({path + ":raw", path + ":ids"}).set;
+  EXPECT_TRUE(read.classes.empty());
+  EXPECT_EQ(read.network, "");
+  EXPECT_TRUE(holds(why({kArrays + "c_order.npy", path}),
+                    path + ": label 2 has no name among the 2 of /classes"));
+}
+
 TEST(ReadRows, CamerasComeAlong) {
   EXPECT_EQ(read_rows({kArrays + "named.npz", "", false}).set.cameras,
             (std::vector<std::int64_t>{5, 5, 6, 6, 7, 7}));

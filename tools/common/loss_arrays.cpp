@@ -109,7 +109,7 @@ void check_batch_rows(std::int64_t rows, const std::string& from) {
 }
 
 void refuse_names(const Labels& labels, const std::string& from, const std::string& others) {
-  if (labels.classes.empty()) return;
+  if (!labels.names) return;
   fail<InputError>("{}: holds names, but {} go by number; give numbers", from, others);
 }
 
@@ -130,7 +130,8 @@ LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::
   data.embeddings.assign(values.begin(), values.end());
   data.labels = read.set.labels;
   if (kind == LossKind::kProxies) {
-    refuse_names({{}, read.set.classes, ""}, fmt::format("{}: labels", printable(path)), "proxies");
+    refuse_names({{}, {}, "", !read.set.classes.empty()},
+                 fmt::format("{}: labels", printable(path)), "proxies");
     const StoredArray& proxies = required(file, "proxies");
     data.proxies = matrix<S>(file, proxies, data.dim);
     data.classes = proxies.dims()[0];
