@@ -21,7 +21,17 @@
 namespace rk {
 namespace {
 
-constexpr double kWholeBelow = 9007199254740992.0;  // 2^53: doubles hold all integers up to here
+constexpr int kDoubleDigits = 53;
+
+// A floating-point type of d binary digits tells all integers below 2^d apart.
+int digits_of(ElementType type) {
+  switch (type) {
+    case ElementType::kF16: return 11;
+    case ElementType::kBf16: return 8;
+    case ElementType::kF32: return 24;
+    default: return kDoubleDigits;
+  }
+}
 
 // Throws InputError if the number of labels differs from the number of rows.
 void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const std::string& from,
@@ -53,13 +63,14 @@ template <class F> Labels of_names(std::int64_t rows, F&& name) {
   return out;
 }
 
-// Converts the label of a row of `from`; throws InputError if it is not a whole number.
-std::int64_t whole(double value, std::size_t row, const std::string& from) {
-  if (std::abs(value) > kWholeBelow) {
+// Converts the label of a row of `from`, stored with `digits`; throws InputError if it is not a
+// whole number, or may be another one rounded.
+std::int64_t whole(double value, int digits, std::size_t row, const std::string& from) {
+  if (std::abs(value) >= std::ldexp(1.0, digits)) {
     fail<InputError>(
-        "{}: label {} of row {} is beyond 2^53, where floating-point numbers no longer tell whole "
-        "numbers apart; give integers or names",
-        from, value, row);
+        "{}: label {} of row {} reaches 2^{}, from where floating-point numbers of its type no "
+        "longer tell whole numbers apart; give integers or names",
+        from, value, row, digits);
   }
   if (std::isnan(value) || value != std::floor(value)) {
     fail<InputError>("{}: label {} of row {} is no whole number; give integers or names", from,
@@ -71,7 +82,8 @@ std::int64_t whole(double value, std::size_t row, const std::string& from) {
 std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from) {
   std::vector<float> space;
   std::vector<std::int64_t> out;
-  const auto add = [&](double value) { out.push_back(whole(value, out.size(), from)); };
+  const int digits = digits_of(array.tensor.type);
+  const auto add = [&](double value) { out.push_back(whole(value, digits, out.size(), from)); };
   if (array.tensor.type == ElementType::kF64) {
     const std::vector<std::byte> bytes = contiguous_bytes(array.tensor);
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) {
@@ -130,7 +142,7 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
   if (info.kind == Hdf5Reader::Kind::kFloat) {
     out.what = "floating-point numbers, all whole";
     for (const double value : file.read<double>(name)) {
-      out.labels.push_back(whole(value, out.labels.size(), where));
+      out.labels.push_back(whole(value, kDoubleDigits, out.labels.size(), where));
     }
   } else {
     out.what = "integers";

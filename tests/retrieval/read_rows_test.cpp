@@ -135,6 +135,40 @@ TEST(ReadRows, LabelsOfEveryKindInHdf5) {
                     "/labels: label 1.5 of row 1 is no whole number; give integers or names"));
 }
 
+// From 2^digits on, other whole numbers are rounded to a label, which then means several classes.
+TEST(ReadRows, LabelsAreRefusedWhereTheirTypeRoundsThem) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "labels").string();
+  const auto said = [&](const std::string& bytes) {
+    folder.write("labels", bytes);
+    return message_if_any<InputError>([&] { read_labels(path, 2, 99, "e.npy"); });
+  };
+  const auto npy = [](const std::string& descr, const std::string& data) {
+    return npy_bytes(npy_header(descr, "(2,)"), data);
+  };
+  const auto reaches = [&](const std::string& label, int digits) {
+    return fmt::format(
+        "{}: label {} of row 1 reaches 2^{}, from where floating-point numbers of its type no "
+        "longer tell whole numbers apart; give integers or names",
+        path, label, digits);
+  };
+  EXPECT_EQ(said(npy("<f4", raw_bytes<float>({-16777215, 16777215}))), "");
+  EXPECT_EQ(said(npy("<f4", raw_bytes<float>({1, 16777216}))), reaches("16777216", 24));
+  EXPECT_EQ(said(npy("<f4", raw_bytes<float>({1, -16777216}))), reaches("-16777216", 24));
+  // 2047 and 2048 in float16; 255 and 256 in bfloat16.
+  EXPECT_EQ(said(npy("<f2", raw_bytes<std::uint16_t>({0x67FF, 0x67FF}))), "");
+  EXPECT_EQ(said(npy("<f2", raw_bytes<std::uint16_t>({0x67FF, 0x6800}))), reaches("2048", 11));
+  const auto bfloat16 = [](const std::vector<std::uint16_t>& values) {
+    const std::string header = R"({"labels":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}})";
+    return raw_bytes<std::uint64_t>({header.size()}) + header + raw_bytes(values);
+  };
+  EXPECT_EQ(said(bfloat16({0x437F, 0x437F})), "");
+  EXPECT_EQ(said(bfloat16({0x437F, 0x4380})), reaches("256", 8));
+  EXPECT_EQ(said(npy("<f8", raw_bytes<double>({1, 9007199254740991}))), "");
+  EXPECT_EQ(said(npy("<f8", raw_bytes<double>({1, 9007199254740992}))),
+            reaches("9007199254740992", 53));
+}
+
 // /classes names what /labels holds, and /network made /embeddings, however the two are asked for.
 TEST(ReadRows, ClassesAndNetworkComeAlong) {
   const TemporaryFolder folder;
