@@ -19,9 +19,10 @@ struct PairCurvePoint {
   double threshold, false_positive_rate, recall, precision;
 };
 
-// Takes numbers of pairs by score, in bins of equal width over [-span, span] (scores outside are in
-// the outermost bins); a threshold is the lower edge of a bin. Empty if one side has no pairs.
+// Takes numbers of pairs by fine_bin(score * inverse) (kernels/score_bins.h); a threshold is the
+// least score of a bin, so that it accepts the bin's pairs and no others. Empty if one side has no
+// pairs.
 std::vector<PairCurvePoint> pair_curve(std::span<const double> positives,
-                                       std::span<const double> negatives, double span);
+                                       std::span<const double> negatives, double inverse);
 
 }  // namespace rk

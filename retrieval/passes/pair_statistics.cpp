@@ -269,7 +269,7 @@ PairMetrics PairStatistics::result(bool symmetric) const {
   out.negatives = static_cast<std::int64_t>(n);
   out.positive_histogram.assign(positive_jsd.begin(), positive_jsd.end());
   out.negative_histogram.assign(negative_jsd.begin(), negative_jsd.end());
-  out.curve = pair_curve(positive, negative, 1 / inverse_);
+  out.curve = pair_curve(positive, negative, inverse_);
 
   Moments total;
   for (const Moments& m : negative_moments_) {
