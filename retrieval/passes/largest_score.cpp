@@ -14,7 +14,12 @@ constexpr double kLargestScore = 1e38;  // partial sums of a product within it c
 // Below 2^-126 float32 loses digits: scores of this size, and down to a millionth of it, keep all.
 constexpr double kSmallestScore = 1e-30;
 
-double longest_row(const Context& context, const EmbeddingView& view, const char* what) {
+// Lengths of the longest row and of the next one; 0 if there is none.
+struct LongRows {
+  double longest = 0, second = 0;
+};
+
+LongRows long_rows(const Context& context, const EmbeddingView& view, const char* what) {
   std::vector<double> squares(static_cast<std::size_t>(view.count));
   parallel_for(context.threads(), view.count, [&](std::int64_t i, int) {
     const float* row = view.embeddings + i * view.dim;
@@ -25,14 +30,16 @@ double longest_row(const Context& context, const EmbeddingView& view, const char
     }
     squares[static_cast<std::size_t>(i)] = sum;
   });
-  double longest = 0;
+  LongRows out;
   for (std::int64_t i = 0; i < view.count; ++i) {
-    if (!std::isfinite(squares[static_cast<std::size_t>(i)])) {
+    const double square = squares[static_cast<std::size_t>(i)];
+    if (!std::isfinite(square)) {
       fail<InputError>("{}: row {} holds a value that is not finite; embed it again", what, i);
     }
-    longest = std::max(longest, squares[static_cast<std::size_t>(i)]);
+    out.second = std::max(out.second, std::min(out.longest, square));
+    out.longest = std::max(out.longest, square);
   }
-  return std::sqrt(longest);
+  return {std::sqrt(out.longest), std::sqrt(out.second)};
 }
 
 double within_float32(double score, const char* what) {
@@ -54,15 +61,19 @@ double within_float32(double score, const char* what) {
 
 double largest_score(const Context& context, const EmbeddingView& queries,
                      const EmbeddingView* gallery) {
-  const double q = longest_row(context, queries, "embeddings");
-  const double g = gallery != nullptr ? longest_row(context, *gallery, "gallery") : q;
-  return within_float32(q * g, "embeddings");
+  const LongRows own = long_rows(context, queries, "embeddings");
+  if (gallery != nullptr) {
+    return within_float32(own.longest * long_rows(context, *gallery, "gallery").longest,
+                          "embeddings");
+  }
+  within_float32(own.longest * own.longest, "embeddings");
+  return own.longest * own.second;
 }
 
 double largest_score_of_any(const Context& context, const EmbeddingView& set,
                             const EmbeddingView* more) {
-  const double own = longest_row(context, set, "embeddings");
-  const double others = more != nullptr ? longest_row(context, *more, "gallery") : 0;
+  const double own = long_rows(context, set, "embeddings").longest;
+  const double others = more != nullptr ? long_rows(context, *more, "gallery").longest : 0;
   const double longest = std::max(own, others);
   return within_float32(longest * longest, others > own ? "gallery" : "embeddings");
 }

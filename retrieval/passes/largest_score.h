@@ -6,10 +6,11 @@
 
 namespace rk {
 
-// Returns a bound on |score|: the product of the lengths of the longest row on each side. `gallery`
-// may be nullptr. Throws InputError "embeddings: ..." or "gallery: ..." if a row holds a non-finite
-// number (the message names the row), or if inner products may overflow float32, or are all so
-// small that float32 loses their digits.
+// Returns a bound on |score|: the product of the lengths of the longest row on each side, or of the
+// two longest rows if `gallery` is nullptr, since no row is scored with itself. Throws InputError
+// "embeddings: ..." or "gallery: ..." if a row holds a non-finite number (the message names the
+// row), or if inner products may overflow float32, or are all so small that float32 loses their
+// digits.
 double largest_score(const Context& context, const EmbeddingView& queries,
                      const EmbeddingView* gallery);
 

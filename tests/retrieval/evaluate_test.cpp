@@ -308,6 +308,20 @@ TEST(Evaluate, HistogramAucStaysWithinItsBound) {
   }
 }
 
+// The product of a long row with itself, which is no pair, must not widen the bins of all others.
+TEST(Evaluate, OneLongRowLeavesBinsForTheOthers) {
+  EmbeddingSet set = unit_set(500, 24, 60);
+  for (std::int64_t d = 0; d < set.dim; ++d) set.embeddings[static_cast<std::size_t>(d)] *= 1000;
+  EvaluateOptions grouped;
+  grouped.positives_bytes = 1024;
+  const auto exact = evaluate(Context(2), set.view());
+  const auto bounded = evaluate(Context(2), set.view(), nullptr, grouped);
+  EXPECT_LT(bounded->roc_auc_error_bound, 0.05);
+  EXPECT_NEAR(bounded->roc_auc, exact->roc_auc, bounded->roc_auc_error_bound);
+  EXPECT_GT(bounded->pair_curve.size(), 20U);
+  EXPECT_GT(exact->pair_curve.size(), 20U);
+}
+
 TEST(Evaluate, ProgressRisesAndInterruptionEnds) {
   const EmbeddingSet set = grid_set(300, 4, 20);
   EvaluateOptions options;
