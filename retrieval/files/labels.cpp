@@ -103,7 +103,8 @@ Labels of_column(TextColumn column) {
   std::vector<std::int64_t> numbers;
   for (const std::string& value : column.values) {
     const std::optional<std::int64_t> number = whole_number(value);
-    if (!number) break;
+    // 007 and 7 are two labels: a number is only what has no other way of being written.
+    if (!number || std::to_string(*number) != value) break;
     numbers.push_back(*number);
   }
   out.names = numbers.size() < column.values.size();

@@ -24,6 +24,32 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
+// The separator that the first line that is not empty has most of, outside of quotes.
+char separator_of(std::string_view text) {
+  std::int64_t commas = 0, semicolons = 0, tabs = 0;
+  bool blank = true, quoted = false, may_open = true;  // a quote opens a field at its start alone
+  for (const char c : text) {
+    if (quoted) {
+      quoted = c != '"';
+      may_open = !quoted;  // a doubled quote does not end its field
+      continue;
+    }
+    if (c == '\r' || c == '\n') {
+      if (!blank) break;
+      may_open = true;
+      continue;
+    }
+    quoted = may_open && c == '"';
+    blank = blank && c == ' ';
+    commas += c == ',' ? 1 : 0;
+    semicolons += c == ';' ? 1 : 0;
+    tabs += c == '\t' ? 1 : 0;
+    may_open = c == ',' || c == ';' || c == '\t';
+  }
+  if (tabs > std::max(commas, semicolons)) return '\t';
+  return semicolons > commas ? ';' : ',';
+}
+
 class Table {
  public:
   Table(std::string_view text, std::string path) : rest_(text), path_(std::move(path)) {
@@ -37,11 +63,7 @@ class Table {
           "safetensors or HDF5",
           path_);
     }
-    const std::string_view first = rest_.substr(0, rest_.find_first_of("\r\n"));
-    const auto count = [&](char c) { return std::count(first.begin(), first.end(), c); };
-    for (const char c : {';', '\t'}) {
-      if (count(c) > count(separator_)) separator_ = c;
-    }
+    separator_ = separator_of(rest_);
   }
 
   // Reads the next line's fields; returns false at the end. Skips empty lines.

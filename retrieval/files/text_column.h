@@ -1,6 +1,7 @@
 // One column of a table as text: CSV separated by commas, semicolons or tabs (whichever the first
-// line has most of), or one value per line. Fields may be in double quotes, with quotes inside
-// doubled (RFC 4180); a byte order mark and CRLF are skipped. UTF-8 is passed on unchanged.
+// line that is not empty has most of outside of quotes), or one value per line. Fields may be in
+// double quotes, with quotes inside doubled (RFC 4180); a byte order mark and CRLF are skipped.
+// UTF-8 is passed on unchanged.
 //
 // Errors are InputErrors "<file>: <what>; <what to do>" that name the line.
 #pragma once

@@ -324,6 +324,18 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   // In a column with words, numbers are words, too.
   EXPECT_EQ(read_labels(table("7\nseven\n7\n"), 3, 99, "e.npy").classes,
             (std::vector<std::string>{"7", "seven"}));
+  // So are numbers that can be written otherwise, which would be one class.
+  for (const char* text : {"007\n07\n7\n", "id\n007\n07\n7\n", "0\n-0\n00\n"}) {
+    const Labels padded = read_labels(table(text), 3, 99, "e.npy");
+    EXPECT_EQ(padded.labels, (Rows{0, 1, 2})) << text;
+    EXPECT_EQ(padded.classes.size(), 3U) << text;
+  }
+  EXPECT_EQ(labels_in(table("0\n-10\n10\n"), 3), (Rows{0, -10, 10}));
+  // Separators within quotes, and lines above the first, do not count.
+  EXPECT_EQ(labels_in(table("\"a, b, c\";class\nx;5\ny;6\n"), 2), (Rows{5, 6}));
+  EXPECT_EQ(labels_in(table("\"a,\n\"\", b\";class\nx;5\ny;6\n"), 2), (Rows{5, 6}));
+  EXPECT_EQ(labels_in(table("5\" a, b;class;c;d\nx;5;1;1\n"), 1), (Rows{5}));
+  EXPECT_EQ(labels_in(table("\n  \r\nid;class\nx;5\ny;6\n"), 2), (Rows{5, 6}));
   // A first line that may be a label is not taken for a header: all lines are labels.
   EXPECT_EQ(labels_in(table("b\na\nb\n"), 3), (Rows{0, 1, 0}));
   EXPECT_EQ(labels_in(table("y\nn\ny\n"), 3), (Rows{0, 1, 0}));  // three labels
