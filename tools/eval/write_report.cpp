@@ -3,6 +3,7 @@
 #include "data/images/decode.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "retrieval/files/mapped_file.h"
 #include "tools/cli/build_commit.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/parse_json.h"
@@ -134,6 +135,7 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
       {"Machine", context.describe()},
       {"Date", fmt::format("{:%F %T} UTC", fmt::gmtime(std::time(nullptr)))}};
   const std::string page = report_page(report);
+  check_mapped_files();  // the search for the report has read the rows once more
   write_atomic(file.path, page);
   if (!common.quiet) tell("report: {}, {} KB; open it in a browser", file.path, page.size() / 1000);
 }

@@ -1,11 +1,17 @@
 // eval --report and --compare, as their users run them.
+#include "engine/base/error.h"
 #include "retrieval/files/embeddings_file.h"
+#include "retrieval/files/read_rows.h"
+#include "tests/retrieval/npy_bytes.h"
 #include "tests/support/page.h"
 #include "tests/tools/train/train_program.h"
+#include "tools/eval/measure.h"
+#include "tools/eval/write_report.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -190,6 +196,44 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   write_rows("plain.h5", false);
   refused({"--embeddings", in("plain.h5"), "--data", "folder:" + in("pics")}, 2,
           "--data: is for pictures that a network embeds; give --checkpoint RUN/best.h5");
+}
+
+// Rows that are lost after the metrics were taken, while the report searches, must not get into it.
+TEST(EvalReportOfMappedRows, OfAFileThatBecameShorterIsNotWritten) {
+  const TemporaryFolder folder;
+  const std::string rows_path = (folder.path() / "e.npy").string();
+  const std::string page_path = (folder.path() / "report.html").string();
+  constexpr int kRows = 512, kDim = 32;
+  std::vector<float> values;
+  std::vector<std::int64_t> labels;
+  for (int row = 0; row < kRows; ++row) {
+    labels.push_back(row % 64);
+    for (int d = 0; d < kDim; ++d) values.push_back(d == row % kDim ? 1.0F : 0.01F);
+  }
+  folder.write("e.npy", npy_rows(values, kRows, kDim));
+  folder.write("y.npy", npy_labels(labels));
+  const auto report = [&](bool cut) {
+    DescribedRows rows;
+    rows.name = rows_path;
+    rows.set = read_rows({rows_path, (folder.path() / "y.npy").string()}).set;
+    EXPECT_TRUE(rows.set.mapped);
+    const Context context(1);
+    CommonOptions common;
+    common.quiet = true;
+    const Measured measured = measure(context, rows, nullptr, {.per_query = true}, common);
+    if (cut) fs::resize_file(rows_path, 4096);
+    const StatisticsOptions statistics;
+    ReportFile file{.path = page_path, .queries = rows, .statistics = statistics};
+    file.runs.push_back(
+        reported_run(context, rows_path, "", rows, nullptr, measured.metrics, statistics, common));
+    write_report(context, std::move(file), common);
+  };
+  report(false);
+  EXPECT_TRUE(fs::exists(page_path));
+  fs::remove(page_path);
+  EXPECT_TRUE(holds(message_of<InputError>([&] { report(true); }),
+                    rows_path + ": became shorter while it was read"));
+  EXPECT_FALSE(fs::exists(page_path));
 }
 
 }  // namespace
