@@ -33,22 +33,22 @@ std::vector<std::string> note_what_is_odd(const DescribedRows& queries,
         "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");
     if (!text.empty()) notes.push_back(std::move(text));
   }
-  const auto add = [&](std::string text) {
-    note(text);
-    notes.push_back(std::move(text));
-  };
-  const std::int64_t classes = count_classes(queries.set);
-  if (classes == 1 && (gallery == nullptr || count_classes(gallery->set) == 1)) {
-    add(fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
-                    queries.name));
-  }
-  if (gallery == nullptr && classes == queries.count()) {
-    add(
+  if (gallery == nullptr && count_classes(queries.set) == queries.count()) {
+    notes.push_back(
         fmt::format("{}: no class has two rows, so that there is nothing to find; give labels that "
                     "say which rows belong together",
                     queries.name));
+    note(notes.back());
   }
   return notes;
+}
+
+// Whether all rows, of both sides, have one label.
+bool one_class(const EmbeddingSet& queries, const EmbeddingSet* gallery) {
+  const std::int64_t label = queries.labels.front();
+  const auto is_it = [&](std::int64_t other) { return other == label; };
+  return std::ranges::all_of(queries.labels, is_it) &&
+         (gallery == nullptr || std::ranges::all_of(gallery->labels, is_it));
 }
 
 }  // namespace
@@ -96,6 +96,13 @@ Measured measure(const Context& context, const DescribedRows& queries, const Des
   });
   progress.finish();
   if (!metrics) stop_if_interrupted();
+  if (metrics->num_queries_valid > 0 &&
+      one_class(queries.set, gallery != nullptr ? &gallery->set : nullptr)) {
+    notes.push_back(
+        fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
+                    queries.name));
+    note(notes.back());
+  }
   return {*metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
           std::move(notes)};
 }

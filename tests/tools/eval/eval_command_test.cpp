@@ -132,6 +132,33 @@ TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
   EXPECT_TRUE(holds(notes[0].get<std::string>(), "no class has two rows"));
 }
 
+// R@1 is 1 where only one class can be found, but not where there is nothing to find.
+TEST_F(EvalCommand, OneClassIsNotedWhereItIsFound) {
+  folder_.write("e.npy", npy_rows({1, 0, 0, 1, 1, 0}, 3, 2));
+  folder_.write("one.npy", npy_rows({1, 0}, 1, 2));
+  folder_.write("a.npy", npy_labels({5, 5, 5}));
+  folder_.write("b.npy", npy_labels({6, 6, 6}));
+  folder_.write("c.npy", npy_labels({7}));
+  const auto noted = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--json", in("r.json"), "--force", "--embeddings"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    EXPECT_EQ(run_eval(flags), 0);
+    const nlohmann::json result = nlohmann::json::parse(std::ifstream(in("r.json")));
+    const bool said = holds(result.at("notes").dump(), "all of it is one class");
+    EXPECT_EQ(said, result.at("metrics").at("recall_at_1") == 1.0);
+    return said;
+  };
+  EXPECT_TRUE(noted({in("e.npy"), "--labels", in("a.npy")}));
+  const std::vector<std::string> other = {in("e.npy"), "--labels",  in("a.npy"),
+                                          "--gallery", in("e.npy"), "--gallery-labels"};
+  std::vector<std::string> same = other, different = other;
+  same.push_back(in("a.npy"));
+  different.push_back(in("b.npy"));
+  EXPECT_TRUE(noted(same));
+  EXPECT_FALSE(noted(different));
+  EXPECT_FALSE(noted({in("one.npy"), "--labels", in("c.npy")}));
+}
+
 TEST_F(EvalCommand, UndefinedValuesAreNull) {
   const std::string json = in("eval_null.json");
   ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--json", json}), 0);
