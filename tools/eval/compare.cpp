@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -64,6 +65,20 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
   }
 }
 
+// The notes about two runs on the same pictures: what holds for both is told once.
+std::vector<std::string> notes_of(const std::vector<ReportedRun>& runs,
+                                  const std::vector<std::vector<std::string>>& notes) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (const std::string& text : notes[i]) {
+      const bool both = std::ranges::count(notes[1 - i], text) > 0;
+      if (!both) out.push_back(fmt::format("{}: {}", runs[i].name, text));
+      if (both && i == 0) out.push_back(text);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string checkpoint_of_run(const std::string& run) {
@@ -84,6 +99,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
     open_weights(checkpoint_of_run(run), network.arch, ignored);  // before any picture is read
   }
   std::vector<ReportedRun> runs;
+  std::vector<std::vector<std::string>> measured_notes;
   DescribedRows rows;
   for (const std::string& run : options.compare) {
     NetworkOptions own = network;
@@ -97,7 +113,8 @@ void compare_runs(const Context& context, const NetworkOptions& network,
           network.data);
     }
     rows = std::move(embedded);
-    const Measured measured = measure(context, rows, nullptr, measuring, common);
+    Measured measured = measure(context, rows, nullptr, measuring, common);
+    measured_notes.push_back(std::move(measured.notes));
     runs.push_back(reported_run(context, name_of(run), own.checkpoint, rows, nullptr,
                                 measured.metrics, statistics, common));
   }
@@ -108,11 +125,13 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   json facts;
   const std::string what = describe(rows, nullptr, facts);
   say(what, runs, table, confidence_of(statistics));
+  std::vector<std::string> notes = notes_of(runs, measured_notes);
   if (!common.json.empty()) {
     json result = {{"data", network.data},
                    {"split", network.split},
                    {"skipped_images", facts.value("skipped_images", 0)},
                    {"protocol", protocol_text(a)},
+                   {"notes", notes},
                    {"confidence", confidence_of(statistics)},
                    {"resampled", statistics.resample},
                    {"device", common.device},
@@ -135,6 +154,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
                 .title = title,
                 .queries = rows,
                 .statistics = statistics,
+                .notes = std::move(notes),
                 .runs = std::move(runs),
                 .difference = difference},
                common);

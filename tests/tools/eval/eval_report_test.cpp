@@ -167,6 +167,17 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   }
   EXPECT_FALSE(holds(idle.err, "--confidence: has no effect")) << idle.err;
 
+  // What both runs' figures must be read with is in the report and the JSON, once.
+  folder_.classes("one/test/c", 1, 4);
+  ASSERT_EQ(run(eval({"--compare", in("a"), in("b"), "--data", "folder:" + in("one"), "--report",
+                      in("one.html")}))
+                .code,
+            0);
+  const std::string note = "folder:" + in("one") + ": all of it is one class";
+  ASSERT_EQ(said()["notes"].size(), 1U);
+  EXPECT_TRUE(said()["notes"][0].get<std::string>().starts_with(note));
+  EXPECT_TRUE(holds(page("one.html").text, note));
+
   // A run compared with itself must show no difference.
   ASSERT_EQ(
       run(eval({"--compare", in("a"), in("a/best.h5"), "--data", "folder:" + in("pics")})).code, 0);
