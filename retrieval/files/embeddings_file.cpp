@@ -221,7 +221,8 @@ void check_same_space(const EmbeddingSet& queries, const std::string& queries_pa
     const bool missing_here = gallery.classes.empty();
     fail<InputError>(
         "{}: its labels are numbers, but {} names its classes, and labels of two files are not the "
-        "same classes by themselves; give names for both or numbers for both",
+        "same classes by themselves; give names for both or numbers for both (labels of CSV that "
+        "are all digits are numbers; a letter before each makes them names)",
         missing_here ? gallery_path : queries_path, missing_here ? queries_path : gallery_path);
   }
   if (!gallery.network.empty() && !queries.network.empty() && gallery.network != queries.network) {

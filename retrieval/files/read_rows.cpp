@@ -196,11 +196,14 @@ RowsRead read_hdf5(const RowsToRead& what) {
   return out;
 }
 
-void check_rows(const RowsToRead& what, std::int64_t rows) {
+void check_rows(const RowsToRead& what, std::int64_t rows, std::int64_t dim) {
   const std::string path = file_and_name(what.embeddings).file;
   const std::uint64_t bytes = RegularFile(path, std::numeric_limits<std::int64_t>::max()).bytes();
   const std::uint64_t needed = static_cast<std::uint64_t>(rows) * what.bytes_a_row;
-  if (needed <= memory_for_file(bytes)) return;
+  // Rows that are not compressed take at least this much of the file.
+  const std::uint64_t plain =
+      static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(dim) * sizeof(std::uint16_t);
+  if (plain <= bytes || needed <= memory_for_file(bytes)) return;
   fail<InputError>(
       "{}: its {} rows would take {} MiB to be measured, and {} MiB are the limit for a file of {} "
       "bytes; give fewer, or write them uncompressed",
@@ -240,7 +243,7 @@ std::span<const std::string> usual_embedding_names() {
 RowsRead read_rows(const RowsToRead& what) {
   RowsRead out =
       holds_hdf5(file_and_name(what.embeddings).file) ? read_hdf5(what) : read_arrays(what);
-  check_rows(what, out.set.count());
+  check_rows(what, out.set.count(), out.set.dim);
   if (what.normalize) {
     out.zero_rows = normalize_rows(out.set);
     check_mapped_files();

@@ -455,16 +455,22 @@ TEST(ReadRows, HostileArchivesAreBounded) {
   EXPECT_TRUE(holds(why({folder.path() / "bomb.npz", "", false}), "unpacks to more than twice"));
 }
 
-// Measuring takes much more memory for a row than these files' single number; the file must be
-// refused, but searching, which takes less, must work.
+// Measuring takes much more memory for a row than these rows' single number. A file that hardly
+// holds them must be refused, but searching, which takes less, must work, and so must the same rows
+// uncompressed, as the refusal says.
 TEST(ReadRows, RowsFarBeyondTheFileAreRefused) {
   constexpr std::int64_t kRows = 4'000'000;
   const TemporaryFolder folder;
-  folder.write("e.npy", npy_rows(std::vector<float>(kRows, 0.5F), kRows, 1));
+  const std::string plain = npy_rows(std::vector<float>(kRows, 0.5F), kRows, 1);
+  folder.write("e.npy", plain);
+  folder.write("e.npz", zip_of({{"embeddings.npy", plain}}, true));
   folder.write("y.npy", npy_labels(std::vector<std::int64_t>(kRows, 1)));
   const auto path = [&](const char* name) { return (folder.path() / name).string(); };
-  RowsToRead rows{path("e.npy"), path("y.npy"), false};
-  EXPECT_TRUE(holds(why(rows), "its 4000000 rows would take 976 MiB to be measured"));
+  EXPECT_EQ(read_rows({path("e.npy"), path("y.npy"), false}).set.count(), kRows);
+  RowsToRead rows{path("e.npz"), path("y.npy"), false};
+  const std::string said = why(rows);
+  EXPECT_TRUE(holds(said, "its 4000000 rows would take 976 MiB to be measured"));
+  EXPECT_TRUE(said.ends_with("give fewer, or write them uncompressed")) << said;
   rows.bytes_a_row = RowsToRead::kSearchedBytes;
   EXPECT_EQ(read_rows(rows).set.count(), kRows);
 }

@@ -246,6 +246,13 @@ TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
   EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", good,
                              "--gallery-labels", in("names.csv")}),
                     "c_order.npy: its labels are numbers, but"));
+  folder_.write("few.csv", "1\n1\n2\n2\n3\n3\n");
+  folder_.write("more.csv", "1\n1\n2\n2\nunknown\n3\n");
+  const std::string mixed = refused({"--embeddings", good, "--labels", in("few.csv"), "--gallery",
+                                     good, "--gallery-labels", in("more.csv")});
+  EXPECT_TRUE(holds(mixed,
+                    "give names for both or numbers for both (labels of CSV that are all "
+                    "digits are numbers; a letter before each makes them names)"));
 }
 
 // No program could open HDF5 under the ending of another format, so such names must be refused.
