@@ -76,7 +76,11 @@ class Eval final : public Command {
     nlohmann::json json;
     const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
     protocol_.check(queries, gallery ? &*gallery : nullptr);
+    check_statistics(context, queries, gallery ? &*gallery : nullptr, statistics_);
     // Nothing is written until everything that can be refused has been checked.
+    if (!network_.save.empty() || !neighbours_.save.empty()) {
+      check_scores(context, queries, gallery ? &*gallery : nullptr);
+    }
     if (!network_.save.empty()) {
       write_embeddings(network_.save, queries.set);
       if (!common.quiet) {
@@ -233,7 +237,6 @@ class Eval final : public Command {
                    const MeasureOptions& measures, const CommonOptions& common,
                    nlohmann::json& json) const {
     note_recalls_of_all(measures, queries, gallery);
-    check_statistics(context, queries, gallery, statistics_);
     Measured measured = measure(context, queries, gallery, measures, common);
     const Statistics statistics =
         take_statistics(context, queries, gallery, measured.metrics, statistics_, common);

@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
+#include "retrieval/passes/largest_score.h"
 #include "tools/cli/progress.h"
 #include "tools/common/row_lengths.h"
 
@@ -74,6 +75,15 @@ void note_recalls_of_all(const MeasureOptions& options, const DescribedRows& que
   if (names.empty()) return;
   note(fmt::format("{}: a query has {}, so that whatever there is to find is found",
                    fmt::join(names, ", "), counted(candidates, "candidate")));
+}
+
+void check_scores(const Context& context, const DescribedRows& queries,
+                  const DescribedRows* gallery) {
+  std::optional<EmbeddingView> candidates;
+  if (gallery != nullptr) candidates = gallery->view();
+  naming_rows(queries, gallery, [&] {
+    return largest_score(context, queries.view(), candidates ? &*candidates : nullptr);
+  });
 }
 
 Measured measure(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,

@@ -32,6 +32,10 @@ struct Measured {
 void note_recalls_of_all(const MeasureOptions& options, const DescribedRows& queries,
                          const DescribedRows* gallery);
 
+// Throws InputError naming the file if float32 cannot hold the scores, as measure() would.
+void check_scores(const Context& context, const DescribedRows& queries,
+                  const DescribedRows* gallery);
+
 // Prints the notes about unusual rows, shows progress, stops if a signal asks to. `gallery`: null
 // if the rows are searched among themselves. InputErrors name the file.
 Measured measure(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,

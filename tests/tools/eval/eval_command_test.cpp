@@ -276,6 +276,26 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
   }
 }
 
+// Rows that cannot be measured must leave no file behind.
+TEST_F(EvalOfFiles, NothingIsWrittenOfRowsThatAreRefused) {
+  folder_.write("large.npy", npy_rows({1e20F, 0, 0, 1e20F}, 2, 2));
+  folder_.write("small.npy", npy_rows({1e-15F, 0, 0, 1e-15F}, 2, 2));
+  folder_.write("y.csv", "1\n1\n");
+  for (const char* flag : {"--save-embeddings", "--save-neighbours"}) {
+    const auto end = [&](std::vector<std::string> more) {
+      more.insert(more.end(), {"--labels", in("y.csv"), flag, in("out.h5")});
+      return refused(more);
+    };
+    EXPECT_TRUE(holds(end({"--embeddings", in("large.npy")}), "large.npy: embeddings: inner"));
+    EXPECT_FALSE(std::filesystem::exists(in("out.h5"))) << flag;
+    // Scores of these two sets are fine, those within the gallery, for --nmi, are not.
+    EXPECT_TRUE(holds(end({"--embeddings", in("small.npy"), "--gallery", in("large.npy"),
+                           "--gallery-labels", in("y.csv"), "--nmi"}),
+                      "large.npy: gallery: inner"));
+    EXPECT_FALSE(std::filesystem::exists(in("out.h5"))) << flag;
+  }
+}
+
 // A folder as output file must be refused before the work, not after it.
 TEST_F(EvalOfFiles, AFolderIsNoFileToWriteTo) {
   std::filesystem::create_directory(folder_.path() / "results");
