@@ -606,6 +606,19 @@ TEST(TorchLoader, TakesPicturesOfEveryMode) {
                     "\n    return upright(image).convert(\"RGB\")\n"));
 }
 
+// Powers of the values themselves may overflow or vanish in float, those of shares of the largest
+// do not.
+TEST(TorchLoader, PoolsByPowersOfSharesOfTheLargest) {
+  ModelDescription model;
+  model.pool = "gem";
+  model.gem_p = 48;
+  EXPECT_TRUE(
+      holds(torch_loader(model, "r.safetensors"),
+            "        x = x.clamp(min=1e-6)\n"
+            "        top = x.amax((2, 3), keepdim=True)\n"
+            "        return top * (x / top).pow(48).mean((2, 3), keepdim=True).pow(1 / 48)\n"));
+}
+
 // A transform that holds a lambda cannot be sent to a worker process that loads pictures.
 TEST(TorchLoader, IsMadeOfWhatCanBePickled) {
   for (const bool upright : {false, true}) {

@@ -60,11 +60,15 @@ def upright(image):
     return image if turn is None else image.transpose(turn)
 )";
 
+// As in kernels/blocks/pool_block.h, powers are those of shares of the largest value: powers of the
+// values themselves may overflow or vanish in float.
 constexpr const char* kGem = R"(
 
 class GeM(torch.nn.Module):
     def forward(self, x):
-        return x.clamp(min=1e-6).pow({0}).mean((2, 3), keepdim=True).pow(1 / {0})
+        x = x.clamp(min=1e-6)
+        top = x.amax((2, 3), keepdim=True)
+        return top * (x / top).pow({0}).mean((2, 3), keepdim=True).pow(1 / {0})
 )";
 
 // torchvision has the blocks of resnet20, but not the network.

@@ -66,9 +66,13 @@ std::string pooled(OnnxGraph& graph, const std::string& x, const ModelDescriptio
     graph.scalar("gem.p", static_cast<float>(p));
     graph.scalar("gem.1/p", static_cast<float>(1 / p));
     graph.node("Clip", "gem.clipped", {x, "gem.least"});
-    graph.node("Pow", "gem.powers", {"gem.clipped", "gem.p"});
+    // Powers of the values themselves may overflow or vanish in float.
+    graph.node("GlobalMaxPool", "gem.top", {"gem.clipped"});
+    graph.node("Div", "gem.shares", {"gem.clipped", "gem.top"});
+    graph.node("Pow", "gem.powers", {"gem.shares", "gem.p"});
     graph.node("GlobalAveragePool", "gem.mean", {"gem.powers"});
-    graph.node("Pow", "pool", {"gem.mean", "gem.1/p"});
+    graph.node("Pow", "gem.share", {"gem.mean", "gem.1/p"});
+    graph.node("Mul", "pool", {"gem.share", "gem.top"});
   } else {
     graph.node(model.pool == "max" ? "GlobalMaxPool" : "GlobalAveragePool", "pool", {x});
   }

@@ -184,7 +184,10 @@ class PlainGraph {
       return each([&](double v, std::size_t) { return std::max(v, in(node, 1).data[0]); });
     }
     if (op == "Pow") {
-      return each([&](double v, std::size_t) { return std::pow(v, in(node, 1).data[0]); });
+      // Rounded to the type of the graph, in which a power may be infinite or 0.
+      return each([&](double v, std::size_t) {
+        return static_cast<double>(static_cast<float>(std::pow(v, in(node, 1).data[0])));
+      });
     }
     if (op == "BatchNormalization") {
       const std::int64_t plane = x.dims[2] * x.dims[3];
@@ -202,8 +205,12 @@ class PlainGraph {
       y.dims = {rows, static_cast<std::int64_t>(row)};
       return y;
     }
-    if (op == "Div") {
-      return each([&](double v, std::size_t i) { return v / in(node, 1).data[i / row]; });
+    if (op == "Div" || op == "Mul") {
+      const Value& by = in(node, 1);  // a value for each row or plane of x
+      const std::size_t shared = x.data.size() / by.data.size();
+      return each([&](double v, std::size_t i) {
+        return op == "Div" ? v / by.data[i / shared] : v * by.data[i / shared];
+      });
     }
     y = {{rows}, {}};
     if (op == "GlobalAveragePool" || op == "GlobalMaxPool") {
@@ -309,6 +316,7 @@ struct Case {
   std::string arch, pool;
   std::int64_t dim;
   bool stride_in_1x1;
+  double gem_p = 3;
 };
 
 void expect_same_embeddings(const Case& of, const Generator& generator) {
@@ -316,6 +324,7 @@ void expect_same_embeddings(const Case& of, const Generator& generator) {
   NetworkWeights weights = generated(of.arch, of.dim, generator);
   weights.model.pool = of.pool;
   weights.model.stride_in_1x1 = of.stride_in_1x1;
+  weights.model.gem_p = of.gem_p;
   const std::vector<std::byte> bytes = onnx_bytes(weights);
   const onnx::ModelProto model = parsed(bytes);
   EXPECT_NO_THROW(onnx::checker::check_model(model));
@@ -338,6 +347,7 @@ TEST(OnnxExport, ComputesTheEmbeddingsOfResNets) {
   expect_same_embeddings({"resnet18", "avg", 24, false}, generator);
   expect_same_embeddings({"resnet18", "max", 0, false}, generator);
   expect_same_embeddings({"resnet18", "gem", 7, false}, generator);
+  expect_same_embeddings({"resnet20", "gem", 0, false, 100}, generator);
   const Generator bottlenecks{.bottleneck = true, .salt = generator.salt};
   expect_same_embeddings({"resnet50", "avg", 16, false}, bottlenecks);
   expect_same_embeddings({"resnet50", "avg", 0, true}, bottlenecks);
