@@ -24,9 +24,9 @@ namespace {
 
 class ForeignWeights : public testing::Test {
  protected:
-  NetworkWeights read(const TorchContent& content) {
+  NetworkWeights read(const TorchContent& content, const std::string& arch = "") {
     folder_.write("r.pth", torch_zip(content));
-    return network_weights(read_tensor_file((folder_.path() / "r.pth").string()));
+    return network_weights(read_tensor_file((folder_.path() / "r.pth").string()), arch);
   }
   std::string refusal(const TorchContent& content) {
     folder_.write("r.pth", torch_zip(content));
@@ -144,7 +144,12 @@ TEST_F(ForeignWeights, OneOfSeveralNetworks) {
        {std::pair<std::string, std::string>{"module.encoder_q.", "module.encoder_k."},
         {"teacher.backbone.", "student.backbone."},
         {"image_encoder.", "semantic_encoder."},
-        {"model_ema.", "model."}}) {
+        {"model_ema.", "model."},
+        {"swa_model.module.", "model."},
+        {"EMA.", "model."},
+        {"ema_student.", "student."},
+        {"weights.", "grad."},
+        {"net.", "optimizer_state_dict.exp_avg."}}) {
     TorchContent content = torch_network(
         "resnet20", [&prefix = taken](const std::string& name) { return prefix + name; }, 128);
     for (const NetworkTensor& tensor : network_tensors("resnet20")) {
@@ -157,6 +162,98 @@ TEST_F(ForeignWeights, OneOfSeveralNetworks) {
     EXPECT_EQ(weights.find("fc.weight") == nullptr, taken == "module.encoder_q.") << taken;
     EXPECT_GE(weights.ignored.size(), 100U);
   }
+}
+
+// An averaged copy of parameters alone, or of another network, must not hide one that will do.
+TEST_F(ForeignWeights, ANetworkThatWillNotDoIsPassedOver) {
+  const auto add = [](TorchContent& content, const std::string& prefix, const std::string& arch,
+                      bool statistics) {
+    for (const NetworkTensor& tensor : network_tensors(arch)) {
+      if (tensor.kind == NetworkTensor::Kind::kCounter) continue;
+      if (!statistics && tensor.name.find("running_") != std::string::npos) continue;
+      add_tensor(content, prefix + tensor.name, tensor.dims,
+                 std::vector<float>(made_up_values(tensor).size(), -1.0F));
+    }
+  };
+  const auto named = [](const std::string& arch) {
+    return torch_network(arch, [](const std::string& name) { return "model." + name; });
+  };
+  TorchContent shadow = named("resnet20");
+  add(shadow, "ema.shadow.", "resnet20", false);
+  const NetworkWeights taken = read(shadow);
+  expect_whole(taken, "resnet20");
+  EXPECT_EQ(taken.notes.at(0),
+            "of 2 networks in the file the one of 'model.' was taken, since that of 'ema.shadow.' "
+            "is not whole or not known");
+  TorchContent squeezed = shadow;
+  add(squeezed, "model_ema.", "resnet20", true);
+  add_tensor(squeezed, "model_ema.layer1.0.attention.weight", {1}, {1});
+  expect_whole(read(squeezed), "resnet20");
+  TorchContent two = named("resnet20");
+  add(two, "model_ema.", "resnet18", true);
+  EXPECT_EQ(read(two).model.arch, "resnet18");
+  const NetworkWeights asked = read(two, "resnet20");
+  expect_whole(asked, "resnet20");
+  EXPECT_TRUE(holds(asked.notes.at(0), "since that of 'model_ema.' is no whole resnet20"));
+  // If none will do, the most preferred is reported.
+  TorchContent none;
+  add(none, "model.", "resnet20", false);
+  add(none, "ema.", "resnet20", true);
+  std::erase_if(none.tensors, [](const auto& tensor) { return tensor.name == "ema.conv1.weight"; });
+  EXPECT_TRUE(holds(refusal(none), "those of a resnet20: 1 missing: conv1.weight;"));
+}
+
+// The normalisation behind a convolution takes its bias off.
+TEST_F(ForeignWeights, BiasesOfConvolutionsGoIntoTheMeans) {
+  TorchContent content = torch_network("resnet20");
+  std::vector<float> bias(32);
+  std::iota(bias.begin(), bias.end(), 1.0F);
+  add_tensor(content, "layer2.0.downsample.0.bias", {32}, bias);
+  const NetworkWeights weights = read(content);
+  EXPECT_TRUE(weights.ignored.empty());
+  EXPECT_EQ(weights.notes.at(0), "1 bias of convolutions went into the normalisations' means");
+  for (const NetworkTensor& tensor : network_tensors("resnet20")) {
+    if (tensor.kind != NetworkTensor::Kind::kMean) continue;
+    std::vector<float> expected = made_up_values(tensor);
+    if (tensor.name == "layer2.0.downsample.1.running_mean") {
+      for (std::size_t i = 0; i < bias.size(); ++i) expected[i] -= bias[i];
+    }
+    const NetworkWeights::Tensor* mean = weights.find(tensor.name);
+    ASSERT_NE(mean, nullptr) << tensor.name;
+    EXPECT_TRUE(std::ranges::equal(mean->values, expected)) << tensor.name;
+  }
+  TorchContent other = torch_network("resnet20");
+  add_tensor(other, "conv1.bias", {2}, {1, 2});
+  EXPECT_TRUE(
+      holds(refusal(other), "1 of another shape or type: conv1.bias F32 [2] where [16] is"));
+}
+
+// Without what a network has inside its blocks, another one would be computed. Heads and counts are
+// left out, since they change no features.
+TEST_F(ForeignWeights, PartsInsideTheNetworkAreNotLeftOut) {
+  for (const char* name : {"layer1.0.ca.fc1.weight", "layer3.2.se_module.fc2.bias", "conv1.gate",
+                           "bn1.alpha", "layer2.attention.weight"}) {
+    TorchContent content = torch_network("resnet20");
+    add_tensor(content, name, {1}, {1});
+    EXPECT_TRUE(holds(refusal(content), std::string("its tensors are not those of a resnet20: 1 of "
+                                                    "parts that it does not have: ") +
+                                            name + "; --list shows all of them"));
+  }
+  TorchContent transformers = torch_network("resnet18", as_transformers);
+  const std::string block = "resnet.encoder.stages.0.layers.1.";
+  add_tensor(transformers, block + "attention.weight", {1}, {1});
+  add_tensor(transformers, block + "layer.gate", {1}, {1});
+  EXPECT_TRUE(holds(refusal(transformers), "2 of parts that it does not have: " + block +
+                                               "attention.weight, " + block + "layer.gate;"));
+  TorchContent inception = torch_network("inception_v3");
+  add_tensor(inception, "Mixed_5b.scale", {1}, {1});
+  EXPECT_TRUE(holds(refusal(inception), "1 of parts that it does not have: Mixed_5b.scale;"));
+  TorchContent content = torch_network("resnet20");
+  const std::vector<std::string> harmless = {
+      "layer1.0.conv1.total_ops", "layer1.0.total_params",   "layer1.0.bn9.num_batches_tracked",
+      "projector.bias",           "bottleneck.running_mean", "layer_norm.weight"};
+  for (const std::string& name : harmless) add_tensor(content, name, {1}, {1});
+  EXPECT_EQ(read(content).ignored.size(), harmless.size());
 }
 
 TEST_F(ForeignWeights, Case30OldFilesCountNoBatches) {

@@ -8,7 +8,7 @@
 #include "weights/architectures/registry.h"
 #include "weights/foreign/keras_resnet.h"
 #include "weights/foreign/model_text.h"
-#include "weights/foreign/resnet_names.h"
+#include "weights/foreign/network_choice.h"
 
 #include <fmt/ranges.h>
 
@@ -35,17 +35,6 @@ constexpr std::array<Published, 4> kPublished = {
      {"0cc3c7bd", "torchvision's Inception-v3 IMAGENET1K_V1", 342, true},
      {"1a9a5a14", "torchvision's Inception-v3 IMAGENET1K_V1", 342, true}}};
 
-using Kind = NetworkTensor::Kind;
-using Named = std::map<std::string, const StoredTensor*>;
-using Shapes = std::map<std::string, std::vector<std::int64_t>>;
-
-const std::string kOfResNet = "layer1.0.conv1.weight";
-const std::string kEmbedding = "embedding.weight";
-const std::string kOfGoogLeNet = "inception3a.branch1.conv.weight";
-const std::string kOfInception = "Mixed_5b.branch1x1.conv.weight";
-// A network of which no more tensors are missing is told by what is missing.
-constexpr std::int64_t kFewMissing = 3;
-
 // Names of auxiliary classifiers, which are used only in classification training.
 bool is_auxiliary(const std::string& name) {
   return name.starts_with("aux1.") || name.starts_with("aux2.") || name.starts_with("AuxLogits.");
@@ -55,218 +44,7 @@ bool is_auxiliary(const std::string& name) {
   fail<InputError>("{}: {}", printable(file.path), what);
 }
 
-// Whether `words` occurs in `prefix` as whole words: "model_ema." holds "ema", "semantic_encoder."
-// does not.
-bool holds_words(std::string_view prefix, std::string_view words) {
-  constexpr std::string_view kBetween = "./_";
-  for (std::size_t at = prefix.find(words); at != std::string_view::npos;
-       at = prefix.find(words, at + 1)) {
-    const std::size_t end = at + words.size();
-    if ((at == 0 || kBetween.find(prefix[at - 1]) != std::string_view::npos) &&
-        (end == prefix.size() || kBetween.find(prefix[end]) != std::string_view::npos)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// The preference of a network by its prefix; lower is better.
-int rank_of(const std::string& prefix) {
-  constexpr std::array<std::string_view, 9> kOrder = {
-      "ema", "state_dict", "model", "encoder_q", "teacher", "", "student", "encoder_k", "momentum"};
-  // Words of the less preferred networks take precedence.
-  for (const std::size_t last : {8U, 7U, 6U}) {
-    if (holds_words(prefix, kOrder[last])) return static_cast<int>(last);
-  }
-  for (std::size_t i = 0; i < kOrder.size(); ++i) {
-    if (!kOrder[i].empty() && holds_words(prefix, kOrder[i])) return static_cast<int>(i);
-  }
-  return 5;
-}
-
-// A naming scheme of tensors.
-struct Dialect {
-  const char* whose;
-  std::vector<std::string> marks;          // ends of names that no other dialect has
-  std::vector<std::string> further_marks;  // for files in which those are missing
-  std::optional<std::string> (*rename)(const std::string&);  // into torchvision's
-};
-const std::array<Dialect, 3> kDialects = {
-    {{"torchvision's names",
-      {kOfResNet, kOfGoogLeNet, kOfInception},
-      {"layer1.0.conv2.weight", "inception3a.branch1.bn.weight", "Mixed_5b.branch1x1.bn.weight"},
-      [](const std::string& name) { return std::optional(name); }},
-     // Whole models have the prefix `resnet.`, and the classifier outside it.
-     {"the names of Hugging Face transformers",
-      {"resnet.encoder.stages.0.layers.0.layer.0.convolution.weight",
-       "encoder.stages.0.layers.0.layer.0.convolution.weight"},
-      {"resnet.encoder.stages.0.layers.0.layer.1.convolution.weight",
-       "encoder.stages.0.layers.0.layer.1.convolution.weight"},
-      name_of_transformers},
-     {"the names of NVIDIA's examples",
-      {"layers.0.0.conv1.weight"},
-      {"layers.0.0.conv2.weight"},
-      name_of_nvidia}}};
-
-// What stands before these marks in the file's names, the most preferred first.
-std::vector<std::string> prefixes(const Named& tensors, const std::vector<std::string>& marks) {
-  std::vector<std::string> found;
-  for (const auto& [name, tensor] : tensors) {
-    for (const std::string& mark : marks) {
-      if (!name.ends_with(mark)) continue;
-      const std::string prefix = name.substr(0, name.size() - mark.size());
-      if (!prefix.empty() && prefix.back() != '.' && prefix.back() != '/') continue;
-      found.push_back(prefix);
-      break;
-    }
-  }
-  std::stable_sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
-    return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : a.size() < b.size();
-  });
-  return found;
-}
-
-// Properties that distinguish ResNets.
-struct ResNetKind {
-  std::array<int, 4> blocks{};  // of each stage
-  bool bottleneck = false;
-  std::int64_t width = 0;       // channels of the first block's second convolution
-  std::int64_t group_size = 0;  // input channels per output channel of that convolution
-  bool deep_stem = false;
-  bool squeezes = false;  // and excites
-};
-
-ResNetKind resnet_kind(const Shapes& tensors) {
-  ResNetKind kind;
-  for (std::size_t stage = 0; stage < kind.blocks.size(); ++stage) {
-    while (
-        tensors.contains(fmt::format("layer{}.{}.conv1.weight", stage + 1, kind.blocks[stage]))) {
-      ++kind.blocks[stage];
-    }
-  }
-  kind.bottleneck = tensors.contains("layer1.0.conv3.weight");
-  if (const auto at = tensors.find("layer1.0.conv2.weight");
-      at != tensors.end() && at->second.size() > 1) {
-    kind.width = at->second[0];
-    kind.group_size = at->second[1];
-  }
-  kind.deep_stem = tensors.contains("conv1.0.weight") || tensors.contains("conv1.3.weight");
-  kind.squeezes = std::ranges::any_of(
-      tensors, [](const auto& tensor) { return tensor.first.find(".se.") != std::string::npos; });
-  return kind;
-}
-
-// The depth, if the blocks are those of a network in the ResNet paper; otherwise 0.
-int depth_of(const ResNetKind& kind) {
-  struct Known {
-    std::array<int, 4> blocks;
-    bool bottleneck;
-    int depth;
-  };
-  static constexpr std::array<Known, 5> kKnown = {{{{2, 2, 2, 2}, false, 18},
-                                                   {{3, 4, 6, 3}, false, 34},
-                                                   {{3, 4, 6, 3}, true, 50},
-                                                   {{3, 4, 23, 3}, true, 101},
-                                                   {{3, 8, 36, 3}, true, 152}}};
-  const auto* const found = std::ranges::find_if(kKnown, [&](const Known& known) {
-    return known.blocks == kind.blocks && known.bottleneck == kind.bottleneck;
-  });
-  return found != kKnown.end() ? found->depth : 0;
-}
-
-// The ResNet of 20 layers for images of 32 x 32.
-bool is_resnet20(const ResNetKind& kind) {
-  return kind.blocks == std::array{3, 3, 3, 0} && !kind.bottleneck && kind.width == 16;
-}
-
-std::string in_words(const ResNetKind& kind) {
-  if (kind.deep_stem) return "a ResNet with a deep stem (resnet50d and the like)";
-  if (is_resnet20(kind)) return "a ResNet-20";
-  std::string words = fmt::format("a ResNet of {} blocks", fmt::join(kind.blocks, "+"));
-  if (const int depth = depth_of(kind); depth > 0) {
-    if (kind.bottleneck && kind.group_size != kind.width) {
-      words = fmt::format("a ResNeXt-{} ({} channels in groups of {})", depth, kind.width,
-                          kind.group_size);
-    } else if (kind.bottleneck && kind.width > 64) {
-      words = fmt::format("a wide ResNet-{} ({} channels instead of 64)", depth, kind.width);
-    } else {
-      words = fmt::format("a ResNet-{}", depth);
-    }
-  }
-  if (kind.squeezes) words += " with squeeze and excitation";
-  return words;
-}
-
-// Which of the networks that Rankine builds this is; empty: none.
-std::string built_architecture(const Shapes& tensors) {
-  if (tensors.contains(kOfGoogLeNet)) return "googlenet";
-  if (tensors.contains(kOfInception)) return "inception_v3";
-  const ResNetKind kind = resnet_kind(tensors);
-  if (kind.deep_stem || kind.squeezes) return "";
-  if (is_resnet20(kind)) return "resnet20";
-  const int depth = depth_of(kind);
-  if (depth == 18) return "resnet18";
-  const bool plain = kind.group_size == kind.width && kind.width <= 64;
-  return depth == 50 && plain ? "resnet50" : "";
-}
-
-Shapes shapes_of(const std::string& arch) {
-  Shapes shapes;
-  for (const NetworkTensor& tensor : network_tensors(arch)) shapes[tensor.name] = tensor.dims;
-  return shapes;
-}
-
-bool has_more_parts(const ResNetKind& kind, const ResNetKind& whole) {
-  for (std::size_t stage = 0; stage < kind.blocks.size(); ++stage) {
-    if (kind.blocks[stage] > whole.blocks[stage]) return true;
-  }
-  return kind.deep_stem || kind.squeezes;
-}
-
-// Whether the network has parts that `wanted` lacks. Missing or misshapen tensors are reported
-// later, when tensors are taken; extra parts must be refused here, or they would be dropped
-// silently and the rest taken for the whole network.
-bool is_more_than(const ResNetKind& kind, const std::string& wanted) {
-  const ResNetKind whole = resnet_kind(shapes_of(wanted));
-  const bool other_width =
-      kind.width > 0 && (kind.width != whole.width || kind.group_size != whole.group_size);
-  return has_more_parts(kind, whole) || other_width || (kind.bottleneck && !whole.bottleneck);
-}
-
-// The network of which only a few tensors are missing or of another shape; empty: none.
-std::string nearly_built(const Shapes& tensors) {
-  const ResNetKind kind = resnet_kind(tensors);
-  for (const std::string& arch : network_names()) {
-    const Shapes whole = shapes_of(arch);
-    const auto off = std::ranges::count_if(whole, [&](const auto& wanted) {
-      if (wanted.second.empty()) return false;  // a counter
-      const auto found = tensors.find(wanted.first);
-      return found == tensors.end() || found->second != wanted.second;
-    });
-    if (off >= 1 && off <= kFewMissing && !has_more_parts(kind, resnet_kind(whole))) {
-      return arch;
-    }
-  }
-  return "";
-}
-
-// `wanted`: the network named by the user, or empty. If the network cannot be detected but may be a
-// damaged `wanted`, `wanted` is returned, so that its missing tensors are named later.
-std::string architecture(const TensorFile& file, const Named& tensors, const std::string& wanted) {
-  Shapes shapes;
-  for (const auto& [name, tensor] : tensors) shapes[name] = tensor->dims;
-  std::string built = built_architecture(shapes);
-  if (built.empty()) built = nearly_built(shapes);
-  if (!built.empty()) {
-    if (wanted.empty() || built == wanted) return built;
-    refuse(file, fmt::format("holds {}, not {}; leave --arch out", with_article(built), wanted));
-  }
-  const ResNetKind kind = resnet_kind(shapes);
-  if (!wanted.empty() && !is_more_than(kind, wanted)) return wanted;
-  refuse(file,
-         fmt::format("holds {}{}; {} are built", in_words(kind),
-                     wanted.empty() ? "" : ", not " + with_article(wanted), known_networks()));
-}
+using Kind = NetworkTensor::Kind;
 
 // Also accepts real numbers: .half() on a whole model converts its counters too.
 std::optional<std::int64_t> counted_batches(const StoredTensor& tensor) {
@@ -282,11 +60,14 @@ std::optional<std::int64_t> counted_batches(const StoredTensor& tensor) {
 
 class Mapping {
  public:
-  Mapping(const TensorFile& file, Named tensors, NetworkWeights& out)
+  Mapping(const TensorFile& file, NamedTensors tensors, NetworkWeights& out)
       : file_(file), tensors_(std::move(tensors)), out_(out) {}
 
   void run() {
     for (const NetworkTensor& wanted : network_tensors(out_.model.arch)) take(wanted);
+    for (const std::string& name : further_parts(tensors_, out_.model.arch)) {
+      further_.push_back(printable(tensors_.at(name)->name));
+    }
     take_head("fc", out_.model.arch);
     take_head("embedding", out_.model.arch);
     report();
@@ -302,6 +83,11 @@ class Mapping {
           fmt::format("left out: {} of auxiliary classifiers, for which an embedding has no use",
                       counted(auxiliary, "tensor")));
     }
+    if (folded_ > 0) {
+      out_.notes.push_back(
+          fmt::format("{} of convolutions went into the normalisations' means",
+                      folded_ == 1 ? "1 bias" : fmt::format("{} biases", folded_)));
+    }
     for (const auto& [type, count] : widened_) {
       out_.notes.push_back(fmt::format("{} became float32", counted(count, type + " tensor")));
     }
@@ -309,6 +95,7 @@ class Mapping {
 
  private:
   void take(const NetworkTensor& wanted) {
+    if (wanted.kind == Kind::kConvolution) bias_ = bias(wanted);
     const auto found = tensors_.find(wanted.name);
     if (found == tensors_.end()) {
       // Files from before PyTorch 0.4.1 have no batch counters.
@@ -330,13 +117,40 @@ class Mapping {
         return;
       }
       out_.tensors.push_back({wanted.name, {}, {}, *count, nullptr});
-    } else if (tensor.dims != wanted.dims || !is_real(tensor.type)) {
-      mismatched_.push_back(fmt::format("{} {} {} where {} is expected", printable(tensor.name),
-                                        name_of(tensor.type), shape_text(tensor.dims),
-                                        shape_text(wanted.dims)));
-    } else {
+    } else if (fits(tensor, wanted.dims)) {
       add(wanted.name, tensor);
+      if (wanted.kind == Kind::kMean && bias_ != nullptr) fold_bias();
     }
+  }
+
+  bool fits(const StoredTensor& tensor, const std::vector<std::int64_t>& dims) {
+    if (tensor.dims == dims && is_real(tensor.type)) return true;
+    mismatched_.push_back(fmt::format("{} {} {} where {} is expected", printable(tensor.name),
+                                      name_of(tensor.type), shape_text(tensor.dims),
+                                      shape_text(dims)));
+    return false;
+  }
+
+  // The convolution's bias; null: it has none.
+  const StoredTensor* bias(const NetworkTensor& convolution) {
+    const auto found = tensors_.find(bias_of(convolution));
+    if (found == tensors_.end()) return nullptr;
+    used_.insert(found->second);
+    return fits(*found->second, {convolution.dims[0]}) ? found->second : nullptr;
+  }
+
+  // Takes the bias of the last convolution off the mean just added: that of the normalisation
+  // behind it.
+  void fold_bias() {
+    NetworkWeights::Tensor& mean = out_.tensors.back();
+    const auto folded =
+        std::make_shared<std::vector<float>>(mean.values.begin(), mean.values.end());
+    std::vector<float> space;
+    const std::span<const float> bias = float_values(*bias_, space);
+    for (std::size_t i = 0; i < folded->size(); ++i) (*folded)[i] -= bias[i];
+    mean.values = *folded;
+    mean.owner = folded;
+    ++folded_;
   }
 
   // Takes a linear layer on the features, with any number of outputs; leaves out one that does not
@@ -373,86 +187,28 @@ class Mapping {
   }
 
   void report() const {
-    if (missing_.empty() && mismatched_.empty()) return;
-    std::string what;
-    if (!missing_.empty()) {
-      what = fmt::format("{} missing: {}", missing_.size(), listed(missing_));
-    }
-    if (!mismatched_.empty()) {
-      what += fmt::format("{}{} of another shape or type: {}", what.empty() ? "" : "; ",
-                          mismatched_.size(), listed(mismatched_));
-    }
+    std::vector<std::string> what;
+    const auto add = [&](const char* words, const std::vector<std::string>& names) {
+      if (names.empty()) return;
+      what.push_back(fmt::format("{} {}: {}", names.size(), words, listed(names)));
+    };
+    add("missing", missing_);
+    add("of another shape or type", mismatched_);
+    add("of parts that it does not have", further_);
+    if (what.empty()) return;
     refuse(file_, fmt::format("its tensors are not those of {}: {}; --list shows all of them",
-                              with_article(out_.model.arch), what));
+                              with_article(out_.model.arch), fmt::join(what, "; ")));
   }
 
   const TensorFile& file_;
-  Named tensors_;
+  NamedTensors tensors_;
   NetworkWeights& out_;
   std::set<const StoredTensor*> used_;
-  std::vector<std::string> missing_, mismatched_;
+  std::vector<std::string> missing_, mismatched_, further_;
+  const StoredTensor* bias_ = nullptr;  // of the last convolution; null: it has none
+  int folded_ = 0;                      // biases
   std::map<std::string, int> widened_;
 };
-
-// The prefix of the embedding layer of the network with `prefix`: `prefix` itself, or that of an
-// enclosing module that holds both ("backbone.conv1.weight", "embedding.weight").
-std::string embedding_prefix(const Named& tensors, const std::string& prefix) {
-  std::string above = prefix;
-  while (!tensors.contains(above + kEmbedding) && !above.empty()) {
-    above.pop_back();
-    above.resize(above.find_last_of("./") + 1);
-  }
-  return tensors.contains(above + kEmbedding) ? above : prefix;
-}
-
-// The networks of one dialect in a file, by the prefixes of their names.
-struct FoundNetworks {
-  const Dialect* dialect;
-  std::vector<std::string> prefixes;
-};
-
-FoundNetworks find_networks(const TensorFile& file, const Named& tensors) {
-  for (const auto marks : {&Dialect::marks, &Dialect::further_marks}) {
-    for (const Dialect& dialect : kDialects) {
-      std::vector<std::string> found = prefixes(tensors, dialect.*marks);
-      if (!found.empty()) return {&dialect, std::move(found)};
-    }
-  }
-  if (tensors.empty()) refuse(file, "holds no tensors; save model.state_dict()");
-  std::vector<std::string> some;
-  for (const StoredTensor& tensor : file.tensors) {
-    if (some.size() < 3) some.push_back(printable(tensor.name));
-  }
-  refuse(file, fmt::format("holds {} ({}{}), but no network whose names are known; --list "
-                           "shows all of them",
-                           counted(file.tensors.size(), "tensor"), fmt::join(some, ", "),
-                           file.tensors.size() > some.size() ? ", ..." : ""));
-}
-
-// The file's tensors by torchvision's names; sets out.names and adds notes.
-Named torchvision_names(const TensorFile& file, NetworkWeights& out) {
-  Named tensors;
-  for (const StoredTensor& tensor : file.tensors) tensors.emplace(tensor.name, &tensor);
-  const auto [dialect, found] = find_networks(file, tensors);
-  const std::string& prefix = found[0];
-  out.names = dialect->whose + (prefix.empty() ? "" : " behind " + in_quotes(prefix));
-  if (found.size() > 1) {
-    out.notes.push_back(fmt::format("of {} networks in the file the one of '{}' was taken",
-                                    found.size(), printable(prefix)));
-  }
-  // Contrastive training replaces the classifier by a projection of its own.
-  const bool projects = holds_words(prefix, "encoder_q") || holds_words(prefix, "encoder_k");
-  const std::string beside = embedding_prefix(tensors, prefix);
-  Named mine;
-  for (const auto& [name, tensor] : tensors) {
-    const std::string& front = name.starts_with(beside + "embedding.") ? beside : prefix;
-    const std::string rest = name.starts_with(front) ? name.substr(front.size()) : "";
-    const bool projection = projects && rest.starts_with("fc.");
-    const bool of_it = !rest.empty() && !projection;
-    mine.emplace(of_it ? dialect->rename(rest).value_or(rest) : "//" + name, tensor);
-  }
-  return mine;
-}
 
 // Notes what the user must supply, since the file does not say how its images are prepared.
 void note_unsaid(NetworkWeights& out, bool published) {
@@ -507,8 +263,10 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
     read_model_text(text->second, out.model);
     check_model(out.model, file.path);
   }
-  Named tensors = torchvision_names(file, out);
-  out.model.arch = architecture(file, tensors, arch);
+  ChosenNetwork chosen = choose_network(file, arch);
+  out.names = chosen.names;
+  if (!chosen.note.empty()) out.notes.push_back(chosen.note);
+  out.model.arch = architecture(file, chosen.tensors, arch);
   if (!file.metadata.contains(kModelKey)) {
     // The same ratio as 224 of 256 for the other networks.
     if (out.model.arch == "inception_v3") {
@@ -531,7 +289,7 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
     out.notes.push_back(
         fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
   }
-  Mapping(file, std::move(tensors), out).run();
+  Mapping(file, std::move(chosen.tensors), out).run();
   if (!file.metadata.contains(kModelKey)) note_unsaid(out, published);
   return out;
 }

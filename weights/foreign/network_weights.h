@@ -6,18 +6,18 @@
 // normalised by mean and standard deviation 0.5 (its transform_input). ResNets are read by the
 // names of torchvision (also timm, MoCo, DINO, SwAV, VICReg, Barlow Twins), Hugging Face
 // transformers, NVIDIA, and both generations of Keras. Prefixes from Lightning and other wrappers
-// are detected and removed, and the embedding layer may lie outside the prefix of the network. If a
-// file holds several networks, the averaged one is preferred to the trained one, the query encoder
-// to the key encoder, the teacher to the student.
+// are detected and removed, and the embedding layer may lie outside the prefix of the network.
+// weights/foreign/network_choice.h chooses among several networks. The bias b of a convolution goes
+// into the normalisation after it (mean - b).
 //
 // Keras's ResNet-50 is converted exactly to torchvision's: kernels HWIO -> OIHW; the bias b of a
 // convolution goes into the normalisation after it (mean - b), whose epsilon e becomes 1e-5
 // (variance + e - 1e-5); the stem's input channels BGR -> RGB. The remaining differences are the
 // position of the stride (model.stride_in_1x1) and the preprocessing.
 //
-// Throws InputError if tensors are missing or of another shape (naming the first of them), if the
-// network is not the one asked for, if Rankine does not build it (naming it), and if the file holds
-// embeddings.
+// Throws InputError if tensors are missing or of another shape (naming the first of them), if there
+// are others inside the network's own modules, if the network is not the one asked for, if Rankine
+// does not build it (naming it), and if the file holds embeddings.
 #pragma once
 
 #include "weights/checkpoint.h"

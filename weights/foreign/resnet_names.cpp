@@ -121,19 +121,21 @@ std::optional<std::string> name_of_transformers(const std::string& name) {
   const int stage = scan.number() + 1;
   scan.need(".layers.");
   const int block = scan.number();
+  scan.need(".");
   if (!scan.good()) return std::nullopt;
   const std::string front = fmt::format("layer{}.{}.", stage, block);
-  if (scan.eat(".shortcut.")) {
+  const std::string further = front + scan.rest();  // of a part that torchvision's network lacks
+  if (scan.eat("shortcut.")) {
     if (scan.eat("convolution.")) return front + "downsample.0." + scan.rest();
     if (scan.eat("normalization.")) return front + "downsample.1." + scan.rest();
-    return std::nullopt;
+    return further;
   }
-  scan.need(".layer.");
+  scan.need("layer.");
   const int layer = scan.number() + 1;
-  if (!scan.good()) return std::nullopt;
+  if (!scan.good()) return further;
   if (scan.eat(".convolution.")) return fmt::format("{}conv{}.{}", front, layer, scan.rest());
   if (scan.eat(".normalization.")) return fmt::format("{}bn{}.{}", front, layer, scan.rest());
-  return std::nullopt;
+  return further;
 }
 
 std::optional<std::string> name_of_nvidia(const std::string& name) {
