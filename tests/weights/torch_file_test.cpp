@@ -273,6 +273,29 @@ TEST(TorchFile, TensorsOfOtherTypesAreLeft) {
   EXPECT_EQ(file.notes.at(0), "left out: 1 tensor of types that no weights have: spectrum");
 }
 
+// PyTorch stores a lazily negated view as it lies, with a bit that says so.
+TEST(TorchFile, ANegatedViewIsRefused) {
+  const TemporaryFolder folder;
+  const auto with_bit = [&](const std::string& bit) {
+    PickleWriter tensor;
+    tensor.global("torch._utils", "_rebuild_tensor_v2").raw("((").text("storage");
+    tensor.global("torch", "FloatStorage").text("0").text("cpu").integer(2).raw("tQ");
+    tensor.integer(0).integers({2}).integers({1}).raw("\x89").ordered_dict();
+    tensor.raw("}").text("neg").raw(bit).raw("stR");
+    TorchContent content;
+    add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+    content.further.emplace_back("view", tensor.bytes());
+    folder.write("t.pth", torch_zip(content));
+    return (folder.path() / "t.pth").string();
+  };
+  EXPECT_EQ(read_tensor_file(with_bit("\x89")).tensors.size(), 2U);
+  const std::string negated = with_bit("\x88");
+  EXPECT_EQ(message_of<InputError>([&] { read_tensor_file(negated); }),
+            negated +
+                ": tensor 'view' is a view that negates its values, which are stored without "
+                "their sign; save tensor.resolve_neg()");
+}
+
 // A zip archive's kind must follow from its entries' names, not from bytes anywhere in it.
 TEST(TorchFile, ATextInAnArchiveMakesItNoneOfKeras) {
   TorchContent content;

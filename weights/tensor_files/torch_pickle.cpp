@@ -56,7 +56,7 @@ std::vector<std::int64_t> integers(const PickleNode& node, const std::string& te
 
 // The calls that create a tensor, with their arguments.
 constexpr const char* kRebuild =
-    "torch._utils._rebuild_tensor_v2";  // storage, offset, size, stride
+    "torch._utils._rebuild_tensor_v2";  // storage, offset, size, stride, ..., bits of the view
 constexpr const char* kRebuildFirst = "torch._utils._rebuild_tensor";  // the same four
 constexpr const char* kParameter = "torch._utils._rebuild_parameter";  // tensor, ...
 constexpr const char* kParameterWithState = "torch._utils._rebuild_parameter_with_state";
@@ -189,12 +189,27 @@ class Walk {
     return false;
   }
 
+  // Whether the view's bits, the seventh argument, hold {'neg': True}, as of x.conj().imag.
+  bool is_negated(const std::vector<const PickleNode*>& arguments) {
+    if (arguments.size() < 7) return false;
+    return std::ranges::any_of(arguments[6]->pairs, [&](const Pair& bit) {
+      count_pair();
+      return bit.first->text == "neg" && bit.second->integer != 0;
+    });
+  }
+
   void rebuild(const std::vector<const PickleNode*>& arguments, const std::string& path) {
     const std::optional<std::int64_t> offset =
         arguments.size() < 4 ? std::nullopt : pickled_integer(*arguments[1]);
     if (!offset || arguments[0]->kind != Kind::kStored) {
       fail<InputError>("{}: tensor '{}' is made of no storage; save it again",
                        printable(file_.path), printable(path));
+    }
+    if (is_negated(arguments)) {
+      fail<InputError>(
+          "{}: tensor '{}' is a view that negates its values, which are stored without their sign; "
+          "save tensor.resolve_neg()",
+          printable(file_.path), printable(path));
     }
     if (const std::optional<TorchStorage> storage = storages_.find(*arguments[0])) {
       add(view_of(*storage, integers(*arguments[2], path, file_.path),
