@@ -179,6 +179,25 @@ TEST(TorchFile, DrawnTensorsInEveryContainer) {
   }
 }
 
+// Programs that write names in UTF-8, as PyTorch and numpy, say so in a bit of each entry's header,
+// which the library obeys.
+TEST(TorchFile, NamesInUtf8) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  std::string bytes = zip_of(torch_zip_members(content, "größe ☃"));
+  constexpr char kUtf8 = 8;  // in the second byte of the flags
+  for (const auto& [signature, flags] :
+       {std::pair<std::string_view, std::size_t>{"PK\x03\x04", 6}, {"PK\x01\x02", 8}}) {
+    for (std::size_t at = bytes.find(signature); at != std::string::npos;
+         at = bytes.find(signature, at + 1)) {
+      bytes[at + flags + 1] = static_cast<char>(bytes[at + flags + 1] | kUtf8);
+    }
+  }
+  const TemporaryFolder folder;
+  folder.write("t.pth", bytes);
+  EXPECT_EQ(read_tensor_file((folder.path() / "t.pth").string()).tensors.size(), 1U);
+}
+
 // Files that PyTorch itself wrote or has read.
 TEST(TorchFile, WhatPyTorchWrote) {
   const std::string fixtures = RK_TEST_GOLDEN "/fixtures/";

@@ -6,6 +6,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <locale.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,6 +23,25 @@ constexpr std::string_view kDirectoryEntry = "PK\x01\x02";
 
 struct FreeArchive {
   void operator()(archive* a) const { archive_read_free(a); }
+};
+
+// Names in UTF-8 for this thread while it lives: the library converts names into the locale's
+// characters and drops those that it cannot. Without such a locale nothing changes.
+class Utf8Names {
+ public:
+  Utf8Names()
+      : utf8_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
+        before_(utf8_ != nullptr ? uselocale(utf8_) : nullptr) {}
+  ~Utf8Names() {
+    if (utf8_ == nullptr) return;
+    uselocale(before_);
+    freelocale(utf8_);
+  }
+  Utf8Names(const Utf8Names&) = delete;
+  Utf8Names& operator=(const Utf8Names&) = delete;
+
+ private:
+  locale_t utf8_, before_;
 };
 
 class Reader {
@@ -181,6 +201,7 @@ class Reader {
 std::map<std::string, ArchiveEntry> archive_entries(std::span<const std::byte> archive,
                                                     ArchiveKind kind, bool check_crc,
                                                     const std::string& name) {
+  const Utf8Names names;
   return Reader(archive, kind, check_crc, name).read();
 }
 
