@@ -159,6 +159,28 @@ TEST_F(EvalCommand, OneClassIsNotedWhereItIsFound) {
   EXPECT_FALSE(noted({in("one.npy"), "--labels", in("c.npy")}));
 }
 
+// Rows that cannot be measured must leave no file behind.
+TEST_F(EvalCommand, NothingIsWrittenOfRowsThatAreRefused) {
+  folder_.write("large.npy", npy_rows({1e20F, 0, 0, 1e20F}, 2, 2));
+  folder_.write("small.npy", npy_rows({1e-15F, 0, 0, 1e-15F}, 2, 2));
+  folder_.write("y.csv", "1\n1\n");
+  for (const char* flag : {"--save-embeddings", "--save-neighbours"}) {
+    const auto end = [&](std::vector<std::string> more) {
+      more.insert(more.end(), {"--labels", in("y.csv"), flag, in("out.h5")});
+      std::string said;
+      EXPECT_EQ(run_eval(more, &said), 3) << said;
+      return said;
+    };
+    EXPECT_TRUE(holds(end({"--embeddings", in("large.npy")}), "large.npy: embeddings: inner"));
+    EXPECT_FALSE(std::filesystem::exists(in("out.h5"))) << flag;
+    // Scores of these two sets are fine, those within the gallery, for --nmi, are not.
+    EXPECT_TRUE(holds(end({"--embeddings", in("small.npy"), "--gallery", in("large.npy"),
+                           "--gallery-labels", in("y.csv"), "--nmi"}),
+                      "large.npy: gallery: inner"));
+    EXPECT_FALSE(std::filesystem::exists(in("out.h5"))) << flag;
+  }
+}
+
 TEST_F(EvalCommand, UndefinedValuesAreNull) {
   const std::string json = in("eval_null.json");
   ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--json", json}), 0);
@@ -273,26 +295,6 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
   for (const char* name : {"new", "new.xyz", "new.dat", "new.HDF5"}) {
     EXPECT_EQ(end("--save-embeddings", name).code, 0) << name;
     EXPECT_TRUE(std::filesystem::exists(in(name))) << name;
-  }
-}
-
-// Rows that cannot be measured must leave no file behind.
-TEST_F(EvalOfFiles, NothingIsWrittenOfRowsThatAreRefused) {
-  folder_.write("large.npy", npy_rows({1e20F, 0, 0, 1e20F}, 2, 2));
-  folder_.write("small.npy", npy_rows({1e-15F, 0, 0, 1e-15F}, 2, 2));
-  folder_.write("y.csv", "1\n1\n");
-  for (const char* flag : {"--save-embeddings", "--save-neighbours"}) {
-    const auto end = [&](std::vector<std::string> more) {
-      more.insert(more.end(), {"--labels", in("y.csv"), flag, in("out.h5")});
-      return refused(more);
-    };
-    EXPECT_TRUE(holds(end({"--embeddings", in("large.npy")}), "large.npy: embeddings: inner"));
-    EXPECT_FALSE(std::filesystem::exists(in("out.h5"))) << flag;
-    // Scores of these two sets are fine, those within the gallery, for --nmi, are not.
-    EXPECT_TRUE(holds(end({"--embeddings", in("small.npy"), "--gallery", in("large.npy"),
-                           "--gallery-labels", in("y.csv"), "--nmi"}),
-                      "large.npy: gallery: inner"));
-    EXPECT_FALSE(std::filesystem::exists(in("out.h5"))) << flag;
   }
 }
 
