@@ -31,6 +31,14 @@ Network build_network(Program& program, const NetworkSpec& spec, std::int64_t ba
   Network network{};
   network.input = network_input(program, batch, height, width);
   const TensorId x = record_backbone(program, spec, layers, network.input);
+  const Shape& map = program.shape(x);
+  const bool of_batch = program.options().gradients && spec.batchnorm == BatchNormMode::kBatch;
+  // The mean of one value is that value: every picture would come out as the same.
+  expect(!of_batch || map[0] * map[1] * map[2] > 1,
+         "[{}] expected more than one picture at a time of {} x {} pixels, where the last batch "
+         "norms have one value a channel; use --chunk 2 or more, a larger --image-size, or --bn "
+         "frozen",
+         spec.arch, height, width);
   network.features = global_pool(program, x, "features", spec.pool);
   const TensorId projected = spec.dim == 0 ? network.features
                                            : linear(program, network.features, "embedding",

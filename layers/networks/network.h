@@ -35,7 +35,8 @@ struct Network {
   TensorId embeddings;  // unit rows
 };
 
-// Records the network for images (batch, height, width, 3). Named tensors in the program: the
+// Records the network for images (batch, height, width, 3). Throws std::invalid_argument if batch
+// norm would see a single value a channel in training. Named tensors in the program: the
 // network's layers and blocks by torchvision's names, "features", "embeddings".
 Network build_network(Program& program, const NetworkSpec& spec, std::int64_t batch,
                       std::int64_t height, std::int64_t width);

@@ -104,6 +104,21 @@ TEST_F(TrainerTest, AChunksMemoryIsThatOfAChunk) {
   EXPECT_LT(activations(chunked), 0.3 * activations(whole));
 }
 
+// Where the last map is one pixel, batch norm makes one picture the same as any other.
+TEST_F(TrainerTest, APictureByItselfIsNotNormalised) {
+  TrainerOptions options = small_options("smooth_ap", BatchNormMode::kBatch);
+  options.model.arch = "resnet18";
+  options.model.crop = options.model.resize = 32;
+  options.chunk = 1;
+  EXPECT_TRUE(holds(message_of<std::invalid_argument>([&] { Trainer(context_, options); }),
+                    "[resnet18] expected more than one picture at a time of 32 x 32 pixels"));
+  options.chunk = 2;
+  EXPECT_NO_THROW(Trainer(context_, options));
+  options.chunk = 1;
+  options.batchnorm = BatchNormMode::kRunning;
+  EXPECT_NO_THROW(Trainer(context_, options));
+}
+
 // Each chunk counts once, as if it had been a batch: the second pass leaves no trace.
 TEST_F(TrainerTest, RunningStatisticsMoveOncePerChunk) {
   TrainerOptions options = small_options("smooth_ap", BatchNormMode::kBatch);

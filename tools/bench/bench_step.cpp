@@ -33,11 +33,12 @@ namespace {
 // The kind of a node, under which the table counts its time, from its name.
 std::string kind_of(const std::string& name) {
   if (name.find('+') != std::string::npos) return "convolution with folded batch norm";
-  for (const char* kind : {"conv", "downsample.0"}) {
-    if (name.find(kind) != std::string::npos) return "convolution";
-  }
+  // First: GoogLeNet's batch norms are called conv1.bn.
   for (const char* kind : {"bn", "downsample.1"}) {
     if (name.find(kind) != std::string::npos) return "batch norm, ReLU, addition";
+  }
+  for (const char* kind : {"conv", "downsample.0"}) {
+    if (name.find(kind) != std::string::npos) return "convolution";
   }
   return "pooling, embedding layer, unit length";
 }
