@@ -192,7 +192,7 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
     if (!pass->gather(positives, [&](double done) { return poll(done * kGatherShare); })) {
       return std::nullopt;
     }
-    positives.sort_scores(context.threads());
+    positives.sort_scores(order, context.threads());
     if (statistics) {
       statistics->add_positives(positives.all_scores());
       if (groups.size() == 1 && positives.total() <= kExactAucPositives &&

@@ -41,8 +41,9 @@ class Positives {
 
   // Computes the tiles that hold positives and copies their scores. Returns false if `poll` did.
   bool gather(const ClassOrder& order, ScoreTiles& tiles, const std::function<bool(double)>& poll);
-  // Sorts each query's scores in descending order.
-  void sort_scores(int threads);
+  // Sorts each query's scores in descending order, but for queries without irrelevant candidates,
+  // of which nothing will be counted.
+  void sort_scores(const ClassOrder& order, int threads);
   // For queries with more positives than `compared`, counts hold the number of candidates between
   // one score and the one before it: replaces them by their running sums.
   void sum_counts_between(int threads, std::int64_t compared);

@@ -172,6 +172,13 @@ TEST(Evaluate, ManyPositivesAreSearchedInsteadOfCompared) {
   check(grid_set(500, 6, 12));  // both kinds in one chunk of columns
 }
 
+TEST(Evaluate, LongRunsOfPositivesAreSorted) {
+  check(grid_set(1600, 6, 3));  // above 512 positives
+  check(grid_set(1200, 1, 2));  // most scores equal, zeros of both signs
+  const EmbeddingSet gallery = grid_set(1300, 6, 2);
+  check(grid_set(70, 6, 3), &gallery);
+}
+
 TEST(Evaluate, OneClassHasNoNegatives) {
   EmbeddingSet set = grid_set(300, 4, 5);
   set.labels.assign(set.labels.size(), 9);
