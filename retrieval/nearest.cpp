@@ -35,10 +35,12 @@ class Order {
 // Keeps the best k of each row of tiles in a heap with the worst on top.
 class BestOfTiles final : public TileVisitor {
  public:
-  BestOfTiles(const EmbeddingView& queries, const EmbeddingView& gallery, bool self, Ties ties,
-              Neighbours& best)
+  // `rows`: of the gallery, by position.
+  BestOfTiles(const EmbeddingView& queries, const EmbeddingView& gallery,
+              const std::vector<std::int64_t>& rows, bool self, Ties ties, Neighbours& best)
       : queries_(queries),
         gallery_(gallery),
+        rows_(rows),
         self_(self),
         ties_(ties),
         by_camera_(queries.cameras != nullptr && gallery.cameras != nullptr),
@@ -53,21 +55,23 @@ class BestOfTiles final : public TileVisitor {
       float highest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : highest)
       for (std::int64_t i = 0; i < count; ++i) highest = std::max(highest, scores[i]);
-      if (!may_enter(highest, q)) continue;
+      // Rows of a tile ascend.
+      const std::int64_t* rows = rows_.data() + tile.columns.begin;
+      if (!may_enter(highest, rows[0], q)) continue;
       for (std::int64_t i = 0; i < count; ++i) {
-        if (may_enter(scores[i], q)) add(q, tile.columns.begin + i, scores[i]);
+        if (may_enter(scores[i], rows[i], q)) add(q, rows[i], scores[i]);
       }
     }
   }
 
  private:
-  // Whether a score may be among the best. Columns ascend, so with Ties::kByRow a score equal to
-  // the worst kept one comes after it.
-  bool may_enter(float score, std::int64_t q) const {
+  // Whether a score, of this row or of later ones, may be among the best.
+  bool may_enter(float score, std::int64_t row, std::int64_t q) const {
     const std::span<const Neighbour> kept = best_.of(q);
     if (static_cast<std::int64_t>(kept.size()) < best_.k()) return true;
-    const float worst = kept.front().score;
-    return ties_ == Ties::kByRow ? score > worst : score >= worst;
+    const Neighbour& worst = kept.front();
+    if (score != worst.score) return score > worst.score;
+    return ties_ != Ties::kByRow || row < worst.row;
   }
 
   bool removed(std::int64_t q, std::int64_t g) const {
@@ -93,6 +97,7 @@ class BestOfTiles final : public TileVisitor {
 
   const EmbeddingView& queries_;
   const EmbeddingView& gallery_;
+  const std::vector<std::int64_t>& rows_;
   bool self_;
   Ties ties_;
   bool by_camera_;
@@ -102,6 +107,23 @@ class BestOfTiles final : public TileVisitor {
 std::vector<std::int64_t> as_given(std::int64_t count) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
+  return order;
+}
+
+// All rows, by tiles of columns, each of which lies far in the gallery from the one before. Of rows
+// in order of their length, or of a film's frames, most would else beat all before them, and enter
+// a query's best only to leave them again.
+std::vector<std::int64_t> scattered(std::int64_t count) {
+  const std::int64_t tiles = count / ScoreTiles::kTileColumns;
+  auto step =
+      std::max(std::int64_t{1}, static_cast<std::int64_t>(0.618 * static_cast<double>(tiles)));
+  while (std::gcd(step, tiles) > 1) ++step;
+  std::vector<std::int64_t> order = as_given(count);
+  for (std::int64_t i = 0; i < tiles; ++i) {
+    std::iota(order.begin() + i * ScoreTiles::kTileColumns,
+              order.begin() + (i + 1) * ScoreTiles::kTileColumns,
+              i * step % tiles * ScoreTiles::kTileColumns);
+  }
   return order;
 }
 
@@ -118,10 +140,10 @@ std::optional<Neighbours> nearest(const Context& context, const EmbeddingView& q
   largest_score(context, queries, gallery);
   Neighbours best(queries.count, std::min(options.k, candidates.count));
   const std::vector<std::int64_t> query_order = as_given(queries.count);
-  const std::vector<std::int64_t> gallery_order = as_given(candidates.count);
+  const std::vector<std::int64_t> gallery_order = scattered(candidates.count);
   ScoreTiles tiles(context, {queries.embeddings, query_order.data(), queries.count},
                    {candidates.embeddings, gallery_order.data(), candidates.count}, queries.dim);
-  BestOfTiles visitor(queries, candidates, gallery == nullptr, options.ties, best);
+  BestOfTiles visitor(queries, candidates, gallery_order, gallery == nullptr, options.ties, best);
   const auto poll = [&](double done) {
     if (options.progress) options.progress(done);
     return !options.interrupted || !options.interrupted();

@@ -101,6 +101,21 @@ TEST(Nearest, CandidatesInSeveralStripsOfColumns) {
   EXPECT_EQ(found_by(2, of, &in, 7), brute_force(of, &in, 7));
 }
 
+// Tiles of columns are visited in another order than that of the rows, by which ties go.
+TEST(Nearest, TiesAcrossTilesGoByRow) {
+  for (const std::int64_t count : {255, 256, 257, 511, 512, 1024, 1281, 1800}) {
+    SCOPED_TRACE(count);
+    const EmbeddingSet gallery = grid_set(count, 1, 5);  // few scores, each in every tile
+    const EmbeddingSet queries = grid_set(20, 1, 5, 0, 9);
+    const EmbeddingView of = queries.view(), in = gallery.view();
+    for (const Ties ties : {Ties::kByRow, Ties::kOwnClassLast}) {
+      for (const std::int64_t k : {std::int64_t{1}, std::int64_t{60}, count}) {
+        EXPECT_EQ(found_by(2, of, &in, k, ties), brute_force(of, &in, k, ties));
+      }
+    }
+  }
+}
+
 // With Ties::kOwnClassLast the first result must be right exactly for the queries that R@1 counts.
 TEST(Nearest, OwnClassLastAgreesWithTheMetrics) {
   const EmbeddingSet set = grid_set(400, 6, 3);  // some ties
