@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "engine/base/shape.h"
 #include "retrieval/files/mapped_file.h"
 #include "weights/atomic_file.h"
@@ -190,6 +191,13 @@ EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name) {
 EmbeddingSet read_embeddings(const std::string& path) { return read_embeddings(Hdf5Reader(path)); }
 
 void write_embeddings(const std::string& path, const EmbeddingSet& set) {
+  for (const std::vector<std::string>* texts : {&set.classes, &set.paths}) {
+    const auto cut = std::ranges::find_if(
+        *texts, [](const std::string& text) { return text.find('\0') != std::string::npos; });
+    if (cut == texts->end()) continue;
+    fail<InputError>("{}: would cut the name {} off at its NUL, as HDF5 does; rename it", path,
+                     in_quotes(*cut));
+  }
   Hdf5Writer file;
   sign(file);
   file.write("/embeddings", {set.count(), set.dim}, set.values().data());

@@ -40,7 +40,8 @@ void read_network(const Hdf5Reader& file, const std::string& prefix, EmbeddingSe
 // have labels yet if its rows are not mapped.
 void check_finite(const EmbeddingSet& set, const std::string& file, const std::string& name);
 
-// Replaces `path` atomically; leaves out data sets that `set` does not have.
+// Replaces `path` atomically; leaves out data sets that `set` does not have. Throws InputError if a
+// name holds a NUL, where HDF5 would end it.
 void write_embeddings(const std::string& path, const EmbeddingSet& set);
 
 // Throws InputError naming both files if `gallery` cannot be searched for `queries`: another

@@ -37,6 +37,27 @@ TEST(EmbeddingsFile, ComesBackAsItWent) {
   EXPECT_TRUE(is_signed(Hdf5Reader(path)));
 }
 
+// Cut off, the two names would be one, and the file could not be read.
+TEST(EmbeddingsFile, NamesThatWouldBeCutOffAreRefused) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
+  EmbeddingSet set;
+  set.dim = 1;
+  set.embeddings = {1, 2};
+  set.labels = {0, 1};
+  set.classes = {std::string("a\0b", 3), std::string("a\0c", 3)};
+  const std::string said = message_of<InputError>([&] { write_embeddings(path, set); });
+  EXPECT_TRUE(said.starts_with(path + ": would cut the name 'a")) << said;
+  EXPECT_TRUE(said.ends_with("b' off at its NUL, as HDF5 does; rename it")) << said;
+  EXPECT_FALSE(std::filesystem::exists(path));
+  set.classes = {"a", "b"};
+  set.paths = {"1.png", std::string("2\0.png", 6)};
+  EXPECT_THROW(write_embeddings(path, set), InputError);
+  set.paths.clear();
+  write_embeddings(path, set);
+  EXPECT_EQ(read_embeddings(path).classes, set.classes);
+}
+
 TEST(EmbeddingsFile, OthersSayNothingOfWhoWroteThemAndHowPicturesWereSeen) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "e.h5").string();
