@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -177,14 +178,22 @@ class Eval final : public Command {
   void save_neighbours(const Context& context, const DescribedRows& queries,
                        const DescribedRows* gallery, const CommonOptions& common) const {
     if (neighbours_.save.empty()) return;
-    const Neighbours found =
-        find_neighbours(context, queries, gallery, {.topk = neighbours_.topk}, common);
-    check_mapped_files();
-    write_neighbours(neighbours_.save, found);
-    if (common.quiet) return;
     const std::int64_t candidates = gallery == nullptr ? queries.count() - 1 : gallery->count();
-    tell("{}: {} of {}", one_line(neighbours_.save),
-         counted(std::min(found.k(), candidates), "neighbour"), counted(found.queries(), "row"));
+    const std::string what =
+        fmt::format("{} of {}", counted(std::min(neighbours_.topk, candidates), "neighbour"),
+                    counted(queries.count(), "row"));
+    try {
+      const Neighbours found =
+          find_neighbours(context, queries, gallery, {.topk = neighbours_.topk}, common);
+      check_mapped_files();
+      write_neighbours(neighbours_.save, found);
+    } catch (const std::bad_alloc&) {
+      fail<DeviceError>(
+          "--save-neighbours: out of memory for {}; give a smaller --topk, end what else runs "
+          "here, or raise the limit (ulimit -v)",
+          what);
+    }
+    if (!common.quiet) tell("{}: {}", one_line(neighbours_.save), what);
   }
 
   void check_comparison() const {

@@ -4,11 +4,13 @@
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
+#include "tests/support/peak_memory.h"
 #include "tests/support/program_run.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/hdf5/file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -335,6 +337,35 @@ TEST_F(EvalOfFiles, RecallsAreInOrderAndOneOfAllCandidatesIsNoted) {
                          of("labels_int64.npy")})
                         .err,
                     "note: R@6: a query has 6 candidates"));
+}
+
+// Whoever follows the advice must get a file.
+TEST_F(EvalOfFiles, NeighboursThatDoNotFitInMemoryAreSaid) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer needs address space without a limit";
+  constexpr int kRows = 12000;  // all their neighbours take 1.1 GiB
+  std::vector<float> rows;
+  std::vector<std::int64_t> labels;
+  for (int i = 0; i < kRows; ++i) {
+    rows.push_back(static_cast<float>(i % 100));
+    labels.push_back(i % 3000);
+  }
+  folder_.write("e.npy", npy_rows(rows, kRows, 1));
+  folder_.write("y.npy", npy_labels(labels));
+  const auto end = [&](int topk) {
+    return run_to_end(
+        {"/bin/sh", "-c",
+         fmt::format("ulimit -v 1000000; {} --threads 1 -q --embeddings {} --labels {} --topk {} "
+                     "--save-neighbours {}",
+                     RK_BIN "/eval", in("e.npy"), in("y.npy"), topk, in("n.h5"))},
+        folder_.path().string());
+  };
+  const Finished much = end(1 << 20);
+  EXPECT_EQ(much.code, 5) << much.err;
+  EXPECT_TRUE(holds(much.err,
+                    "--save-neighbours: out of memory for 11999 neighbours of 12000 rows; give a "
+                    "smaller --topk"));
+  EXPECT_FALSE(std::filesystem::exists(in("n.h5")));
+  EXPECT_EQ(end(10).code, 0);
 }
 
 TEST_F(EvalOfFiles, NeighboursOfAGalleryAreItsRows) {
