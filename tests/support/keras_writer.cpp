@@ -1,7 +1,5 @@
 #include "tests/support/keras_writer.h"
 
-#include "weights/hdf5/file.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -29,7 +27,7 @@ class KerasFile {
   KerasFile(KerasGeneration generation, const KerasValues& values)
       : generation_(generation), values_(values) {}
 
-  std::vector<std::byte> write() {
+  std::vector<std::byte> write(const std::function<void(Hdf5Writer&)>& further) {
     int place = 0;
     for (const KerasLayer& layer : keras_layers()) {
       add(layer, place, false,
@@ -41,6 +39,7 @@ class KerasFile {
            {"variance", {layer.out}}});
       ++place;
     }
+    further(writer_);
     writer_.set_attribute("/", "backend", "tensorflow");
     return writer_.finish();
   }
@@ -112,8 +111,9 @@ std::vector<KerasLayer> keras_layers() {
   return all;
 }
 
-std::vector<std::byte> keras_resnet50(KerasGeneration generation, const KerasValues& values) {
-  return KerasFile(generation, values).write();
+std::vector<std::byte> keras_resnet50(KerasGeneration generation, const KerasValues& values,
+                                      const std::function<void(Hdf5Writer&)>& further) {
+  return KerasFile(generation, values).write(further);
 }
 
 }  // namespace rk

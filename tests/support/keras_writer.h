@@ -2,6 +2,8 @@
 // groups, data sets and orders of elements.
 #pragma once
 
+#include "weights/hdf5/file.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,6 +32,9 @@ std::vector<KerasLayer> keras_layers();
 using KerasValues = std::function<std::vector<float>(
     const std::string& layer, const std::string& part, const std::vector<std::int64_t>& dims)>;
 
-std::vector<std::byte> keras_resnet50(KerasGeneration generation, const KerasValues& values);
+// `further` writes more into the file.
+std::vector<std::byte> keras_resnet50(
+    KerasGeneration generation, const KerasValues& values,
+    const std::function<void(Hdf5Writer&)>& further = [](Hdf5Writer&) {});
 
 }  // namespace rk

@@ -94,6 +94,90 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
   }
 }
 
+std::vector<float> halves(const std::string&, const std::string&,
+                          const std::vector<std::int64_t>& dims) {
+  std::int64_t count = 1;
+  for (const std::int64_t d : dims) count *= d;
+  return std::vector<float>(static_cast<std::size_t>(count), 0.5F);
+}
+
+// What the file holds besides a network, under the names of its layers too, must not get into it.
+TEST(KerasResNet, OneOfSeveralNetworks) {
+  const TemporaryFolder folder;
+  const auto read = [&](KerasGeneration generation, const std::function<void(Hdf5Writer&)>& more) {
+    const std::vector<std::byte> bytes = keras_resnet50(generation, halves, more);
+    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return network_weights(read_tensor_file((folder.path() / "k.h5").string()));
+  };
+  const std::vector<float> ones(64 * 64 * 49, 1.0F);
+  const auto expect_halves = [](const NetworkWeights& weights) {
+    for (const char* name : {"conv1.weight", "layer1.0.conv1.weight"}) {
+      ASSERT_NE(weights.find(name), nullptr);
+      EXPECT_EQ(weights.find(name)->values[0], 0.5F) << name;
+    }
+  };
+  const std::string stem = "conv1_conv/kernel:0", first = "conv2_block1_1_conv/kernel:0";
+  for (const KerasGeneration generation :
+       {KerasGeneration::kSecond, KerasGeneration::kSecondInside}) {
+    const NetworkWeights two = read(generation, [&](Hdf5Writer& writer) {
+      writer.write("/model_weights/a/" + stem, {7, 7, 3, 64}, ones.data());
+      writer.write("/model_weights/a/" + first, {1, 1, 64, 64}, ones.data());
+    });
+    expect_halves(two);
+    const bool inside = generation == KerasGeneration::kSecondInside;
+    EXPECT_EQ(two.notes.at(0), std::string("of 2 networks in the file the one of ") +
+                                   (inside ? "'resnet50'" : "its root") + " was taken");
+    EXPECT_EQ(two.ignored, (std::vector<std::string>{"a/" + stem, "a/" + first}));
+  }
+  // A layer of the name that the stem has in the first generation.
+  const NetworkWeights one = read(KerasGeneration::kSecond, [&](Hdf5Writer& writer) {
+    writer.write("/model_weights/conv1/conv1/kernel:0", {3, 3, 64, 64}, ones.data());
+  });
+  expect_halves(one);
+  EXPECT_EQ(one.ignored, std::vector<std::string>{"conv1/conv1/kernel:0"});
+  EXPECT_EQ(one.notes.size(), 1U);
+  // Of two models inside another, in Keras 3, each layer states its name alone.
+  const NetworkWeights third = read(KerasGeneration::kThirdNamed, [&](Hdf5Writer& writer) {
+    const std::string layer = "/layers/functional/layers/conv2d/vars";
+    writer.write(layer + "/0", {7, 7, 3, 64}, ones.data());
+    writer.set_attribute(layer, "name", "conv1_conv");
+  });
+  expect_halves(third);
+  EXPECT_EQ(third.ignored, std::vector<std::string>{"layers/functional/conv1_conv/vars/0"});
+}
+
+// A classifier is taken if it fits, beside the network or in a model around it.
+TEST(KerasResNet, AnyClassifier) {
+  const TemporaryFolder folder;
+  for (const auto& [where, features] :
+       {std::pair<std::string, std::int64_t>{"predictions/predictions", 2048},
+        {"predictions/sequential/predictions", 2048},
+        {"predictions/predictions", 256}}) {
+    const std::vector<float> values(2048 * 3, 1.0F);
+    const std::vector<std::byte> bytes =
+        keras_resnet50(KerasGeneration::kSecondInside, halves,
+                       [&, &at = where, in = features](Hdf5Writer& writer) {
+                         writer.write("/model_weights/" + at + "/kernel:0", {in, 3}, values.data());
+                         writer.write("/model_weights/" + at + "/bias:0", {3}, values.data());
+                       });
+    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const NetworkWeights weights =
+        network_weights(read_tensor_file((folder.path() / "k.h5").string()));
+    const auto* classifier = weights.find("fc.weight");
+    if (features == 2048) {
+      ASSERT_NE(classifier, nullptr) << where;
+      EXPECT_EQ(classifier->dims, (std::vector<std::int64_t>{3, 2048}));
+      EXPECT_TRUE(weights.ignored.empty());
+    } else {
+      EXPECT_EQ(classifier, nullptr);
+      EXPECT_EQ(weights.ignored,
+                (std::vector<std::string>{where + "/kernel:0", where + "/bias:0"}));
+      EXPECT_EQ(weights.notes.at(0),
+                where + "/kernel:0 [256, 3] is no layer on 2048 features and was left");
+    }
+  }
+}
+
 TEST(KerasResNet, Case44OtherNetworksAreNamed) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "k.h5").string();

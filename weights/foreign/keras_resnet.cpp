@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace rk {
@@ -27,10 +28,13 @@ constexpr std::array<double, 3> kMean = {123.68, 116.779, 103.939};
 }
 
 // The parts of each layer ("kernel", "bias", "gamma", ...), by torchvision's layer name.
+using LayerParts = std::map<std::string, std::map<std::string, const StoredTensor*>>;
+
 struct Layers {
-  std::map<std::string, std::map<std::string, const StoredTensor*>> tensors;
+  LayerParts tensors;
   std::vector<std::string> ignored;
   bool first_generation = false;
+  std::string note;  // on a choice among several networks; else empty
 
   const StoredTensor* find(const std::string& layer, const std::string& part) const {
     const auto at = tensors.find(layer);
@@ -89,36 +93,104 @@ std::string counted_layer(const std::string& group) {
   return number < names.size() ? names[number] : "";
 }
 
+// What a tensor is by its name.
+struct KerasPart {
+  std::string model;  // the path to the layer: that of a model inside another, or empty
+  bool first_generation = false;
+  std::string layer;  // torchvision's
+  std::string part;
+};
+
+std::optional<KerasPart> keras_part(const std::string& name) {
+  std::size_t last = name.rfind('/');
+  if (last == std::string::npos) return std::nullopt;
+  const std::string leaf = name.substr(last + 1);
+  std::string path = name.substr(0, last);
+  const bool variables = path.ends_with("/vars");
+  if (variables) path.resize(path.rfind('/'));
+  last = path.rfind('/');
+  const std::string group = path.substr(last + 1);  // the layer's own
+  KerasPart of;
+  // Groups above that have the layer's name too are none of a model: "conv1_conv/conv1_conv".
+  for (std::size_t at = 0; last != std::string::npos && at < last;) {
+    const std::size_t end = path.find('/', at);
+    const std::string above = path.substr(at, end - at);
+    if (above != group) of.model += (of.model.empty() ? "" : "/") + above;
+    at = end + 1;
+  }
+  if (variables && of.model == "layers") {
+    // The 2 of "conv2d" is not part of the layer's number.
+    of.layer = counted_layer(group.starts_with("conv2d") ? "conv" + group.substr(6) : group);
+  } else {
+    of.layer = name_of_keras_layer(group).value_or("");
+    of.first_generation = !group.starts_with("conv") || group == "conv1";
+  }
+  of.part = variables ? part_of_number(of.layer, leaf) : part_of(leaf);
+  if (of.layer.empty() || of.part.empty()) return std::nullopt;
+  return of;
+}
+
+std::set<std::string> layers_of_resnet50() {
+  std::set<std::string> layers;
+  for (const NetworkTensor& tensor : network_tensors("resnet50")) {
+    layers.insert(tensor.name.substr(0, tensor.name.rfind('.')));
+  }
+  return layers;
+}
+
+// By how many the tensors of `known` layers are more than others.
+std::ptrdiff_t fullness(const LayerParts& layers, const std::set<std::string>& known) {
+  std::ptrdiff_t tensors = 0;
+  for (const auto& [layer, parts] : layers) {
+    tensors += known.contains(layer) ? std::ssize(parts) : -std::ssize(parts);
+  }
+  return tensors;
+}
+
+// The layers of the network in the file; of several, which differ in their models or in the
+// generation of their names, of the fullest.
 Layers layers_of(const TensorFile& file) {
-  Layers layers;
+  std::map<std::pair<std::string, bool>, LayerParts> networks;  // by model and generation
+  std::map<std::string, LayerParts> heads;                      // by model
   for (const StoredTensor& tensor : file.tensors) {
-    const std::size_t first = tensor.name.find('/'), last = tensor.name.rfind('/');
-    std::string layer, part;
-    if (first != std::string::npos) {
-      const std::string leaf = tensor.name.substr(last + 1);
-      std::string group = tensor.name.substr(0, first);
-      const bool variables = tensor.name.substr(0, last).ends_with("/vars");
-      if (variables && group == "layers") {
-        const std::size_t end = tensor.name.find('/', first + 1);
-        group = tensor.name.substr(first + 1, end - first - 1);
-        // The 2 of "conv2d" is not part of the layer's number.
-        layer = group.starts_with("conv2d") ? counted_layer("conv" + group.substr(6))
-                                            : counted_layer(group);
-      } else {
-        if (!variables) {
-          // The layer's own group: if a model lies inside another, names begin with the inner
-          // model's.
-          const std::size_t above = tensor.name.rfind('/', last - 1);
-          group = tensor.name.substr(above + 1, last - above - 1);
-        }
-        if (group.starts_with("bn2a_") || group == "bn_conv1") layers.first_generation = true;
-        layer = name_of_keras_layer(group).value_or("");
-      }
-      part = variables ? part_of_number(layer, leaf) : part_of(leaf);
+    const std::optional<KerasPart> of = keras_part(tensor.name);
+    if (!of) continue;
+    LayerParts& layers =
+        of->layer == "fc" ? heads[of->model] : networks[{of->model, of->first_generation}];
+    layers[of->layer].emplace(of->part, &tensor);
+  }
+  // Layers that only have the name of one of the network's are no network, if there is one.
+  const auto is_network = [](const auto& network) {
+    return network.second.contains("layer1.0.conv1");
+  };
+  const auto count = std::ranges::count_if(networks, is_network);
+  if (count > 0) std::erase_if(networks, [&](const auto& other) { return !is_network(other); });
+  Layers layers;
+  const std::set<std::string> known = layers_of_resnet50();
+  const auto chosen = std::ranges::max_element(
+      networks, {}, [&](const auto& network) { return fullness(network.second, known); });
+  if (chosen != networks.end()) {
+    const auto& [model, first_generation] = chosen->first;
+    layers.tensors = chosen->second;
+    layers.first_generation = first_generation;
+    if (count > 1) {
+      layers.note = fmt::format("of {} networks in the file the one of {} was taken", count,
+                                model.empty() ? "its root" : in_quotes(model));
     }
-    if (layer.empty() || part.empty() || !layers.tensors[layer].emplace(part, &tensor).second) {
-      layers.ignored.push_back(tensor.name);
+    // The network's own head, or one outside of all networks.
+    std::set<std::string> models;
+    for (const auto& network : networks) models.insert(network.first.first);
+    for (const auto& [where, head] : heads) {
+      if (where == model) layers.tensors["fc"] = head.at("fc");
+      if (!models.contains(where)) layers.tensors.emplace("fc", head.at("fc"));
     }
+  }
+  std::set<const StoredTensor*> taken;
+  for (const auto& [layer, parts] : layers.tensors) {
+    for (const auto& [part, tensor] : parts) taken.insert(tensor);
+  }
+  for (const StoredTensor& tensor : file.tensors) {
+    if (!taken.contains(&tensor)) layers.ignored.push_back(tensor.name);
   }
   return layers;
 }
@@ -132,6 +204,7 @@ class KerasMapping {
     check_network();
     out_.names = layers_.first_generation ? "the names of Keras's first ResNet-50"
                                           : "the names of Keras's ResNet-50";
+    if (!layers_.note.empty()) out_.notes.push_back(layers_.note);
     out_.model.arch = "resnet50";
     out_.model.stride_in_1x1 = true;
     for (std::size_t c = 0; c < kMean.size(); ++c) {
@@ -150,7 +223,7 @@ class KerasMapping {
                                 "there",
                                 listed(problems_)));
     }
-    out_.ignored = layers_.ignored;
+    out_.ignored.insert(out_.ignored.end(), layers_.ignored.begin(), layers_.ignored.end());
     out_.notes.emplace_back(
         "biases of convolutions went into the normalisations' means, epsilon into their variances, "
         "BGR became RGB");
@@ -178,10 +251,8 @@ class KerasMapping {
   // Refuses deeper ResNets, which have all layers of ResNet-50 and more in the third or the second
   // of their four stages.
   void check_depth() const {
-    std::set<std::string> known = {"fc"};
-    for (const NetworkTensor& tensor : network_tensors("resnet50")) {
-      known.insert(tensor.name.substr(0, tensor.name.rfind('.')));
-    }
+    std::set<std::string> known = layers_of_resnet50();
+    known.insert("fc");
     int blocks = 0;
     while (layers_.tensors.contains(fmt::format("layer3.{}.conv1", blocks))) ++blocks;
     for (const auto& [layer, parts] : layers_.tensors) {
@@ -286,6 +357,12 @@ class KerasMapping {
     if (kernel == nullptr || bias == nullptr) return;
     const std::int64_t in = network_features("resnet50");
     const std::int64_t out = bias->dims.size() == 1 ? bias->dims[0] : 0;
+    if (kernel->dims != std::vector{in, out}) {
+      out_.notes.push_back(fmt::format("{} {} is no layer on {} features and was left",
+                                       printable(kernel->name), shape_text(kernel->dims), in));
+      for (const StoredTensor* tensor : {kernel, bias}) out_.ignored.push_back(tensor->name);
+      return;
+    }
     const std::vector<float>* read = values("fc", "kernel", {in, out});
     if (read == nullptr) return;
     std::vector<float> weight(read->size());

@@ -24,13 +24,18 @@ StoredTensor tensor_of(std::vector<float> values, std::vector<std::int64_t> dims
   return tensor;
 }
 
-// "layers/conv2d_3/vars/0", or with the layer's name in front if the group of variables states it.
+// "layers/conv2d_3/vars/0", or with the layer's name in front if the group of variables states it,
+// behind the path of a model inside another: "layers/functional/conv1_conv/vars/0".
 std::string layer_name(const Hdf5Reader& file, const std::string& path, std::size_t prefix) {
   const std::size_t leaf = path.rfind('/');
   const std::string group = path.substr(0, leaf);
   if (group.ends_with("/vars")) {
     if (const auto name = file.text_attribute(group, "name"); name && !name->empty()) {
-      return *name + "/vars" + path.substr(leaf);
+      const std::size_t layers = path.rfind("/layers/", leaf);
+      const std::string model = layers != std::string::npos && layers > prefix
+                                    ? path.substr(prefix, layers + 1 - prefix)
+                                    : "";
+      return model + *name + "/vars" + path.substr(leaf);
     }
   }
   return path.substr(prefix);
