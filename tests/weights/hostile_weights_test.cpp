@@ -137,7 +137,7 @@ TEST_F(HostileWeights, Case9Checksum) {
   const std::size_t at = bytes.find(values);
   ASSERT_NE(at, std::string::npos);
   bytes[at] = static_cast<char>(bytes[at] ^ 1);
-  expect_refused(bytes, "--no-crc");
+  expect_refused(bytes, "OUT --no-crc` takes it)");
   folder_.write("hostile", bytes);
   EXPECT_EQ(read_tensor_file(path(), {.check_crc = false}).tensors.size(), 2U);
 }

@@ -237,7 +237,7 @@ TEST_F(ForeignWeights, PartsInsideTheNetworkAreNotLeftOut) {
     add_tensor(content, name, {1}, {1});
     EXPECT_TRUE(holds(refusal(content), std::string("its tensors are not those of a resnet20: 1 of "
                                                     "parts that it does not have: ") +
-                                            name + "; --list shows all of them"));
+                                            name + "; `convert "));
   }
   TorchContent transformers = torch_network("resnet18", as_transformers);
   const std::string block = "resnet.encoder.stages.0.layers.1.";
@@ -355,7 +355,8 @@ TEST_F(ForeignWeights, AnotherArchIsNamedAndListsAreCut) {
             path +
                 ": its tensors are not those of a resnet18: 10 missing: layer4.1.conv1.weight, "
                 "layer4.1.bn1.weight, layer4.1.bn1.bias, layer4.1.bn1.running_mean, "
-                "layer4.1.bn1.running_var and 5 more; --list shows all of them");
+                "layer4.1.bn1.running_var and 5 more; `convert " +
+                path + " --list` shows all of them");
 }
 
 // A larger network must not be taken for the one that --arch names by leaving out its rest.
@@ -419,8 +420,9 @@ TEST_F(ForeignWeights, ASingleTensorThatIsMissingIsNamed) {
       if (tensors[i].kind == NetworkTensor::Kind::kCounter) continue;
       TensorFile file = whole;
       file.tensors.erase(file.tensors.begin() + static_cast<std::ptrdiff_t>(i));
-      EXPECT_EQ(message_of<InputError>([&] { network_weights(file); }),
-                refused + "missing: " + tensors[i].name + "; --list shows all of them");
+      EXPECT_EQ(
+          message_of<InputError>([&] { network_weights(file); }),
+          refused + "missing: " + tensors[i].name + "; `convert r.pth --list` shows all of them");
       file = whole;
       file.tensors[i].dims[0] = 1;
       EXPECT_TRUE(holds(message_of<InputError>([&] { network_weights(file); }),
@@ -440,9 +442,10 @@ TEST_F(ForeignWeights, AFewTensorsThatAreMissingAreNamed) {
   const std::vector<std::string> three = {"layer1.0.conv1.weight", "layer1.0.conv3.weight",
                                           "layer3.2.conv1.weight"};
   for (const std::string front : {"", "module.", "backbone."}) {
-    EXPECT_EQ(without(zeros_of("resnet50", [&](const auto& name) { return front + name; }), three),
-              "r.pth: its tensors are not those of a resnet50: 3 missing: layer1.0.conv1.weight, "
-              "layer1.0.conv3.weight, layer3.2.conv1.weight; --list shows all of them");
+    EXPECT_EQ(
+        without(zeros_of("resnet50", [&](const auto& name) { return front + name; }), three),
+        "r.pth: its tensors are not those of a resnet50: 3 missing: layer1.0.conv1.weight, "
+        "layer1.0.conv3.weight, layer3.2.conv1.weight; `convert r.pth --list` shows all of them");
   }
   EXPECT_TRUE(holds(without(zeros_of("resnet18", as_transformers),
                             {"stages.0.layers.0.layer.0.convolution.weight"}),

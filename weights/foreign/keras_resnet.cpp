@@ -219,9 +219,9 @@ class KerasMapping {
     }
     add_classifier();
     if (!problems_.empty()) {
-      refuse(file_, fmt::format("is not the whole of Keras's ResNet-50: {}; --list shows what is "
-                                "there",
-                                listed(problems_)));
+      refuse(file_, fmt::format("is not the whole of Keras's ResNet-50: {}; `convert {} --list` "
+                                "shows what is there",
+                                listed(problems_), printable(file_.path)));
     }
     out_.ignored.insert(out_.ignored.end(), layers_.ignored.begin(), layers_.ignored.end());
     out_.notes.emplace_back(

@@ -139,10 +139,10 @@ FoundNetworks find_networks(const TensorFile& file, const NamedTensors& tensors)
   for (const StoredTensor& tensor : file.tensors) {
     if (some.size() < 3) some.push_back(printable(tensor.name));
   }
-  refuse(file, fmt::format("holds {} ({}{}), but no network whose names are known; --list "
-                           "shows all of them",
+  refuse(file, fmt::format("holds {} ({}{}), but no network whose names are known; `convert {} "
+                           "--list` shows all of them",
                            counted(file.tensors.size(), "tensor"), fmt::join(some, ", "),
-                           file.tensors.size() > some.size() ? ", ..." : ""));
+                           file.tensors.size() > some.size() ? ", ..." : "", printable(file.path)));
 }
 
 // All tensors of the file, those of the network with this prefix by torchvision's names.

@@ -196,8 +196,9 @@ class Mapping {
     add("of another shape or type", mismatched_);
     add("of parts that it does not have", further_);
     if (what.empty()) return;
-    refuse(file_, fmt::format("its tensors are not those of {}: {}; --list shows all of them",
-                              with_article(out_.model.arch), fmt::join(what, "; ")));
+    refuse(file_, fmt::format(
+                      "its tensors are not those of {}: {}; `convert {} --list` shows all of them",
+                      with_article(out_.model.arch), fmt::join(what, "; "), printable(file_.path)));
   }
 
   const TensorFile& file_;

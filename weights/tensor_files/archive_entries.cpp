@@ -182,9 +182,9 @@ class Reader {
     const std::string reason = said == nullptr ? "cannot be read" : said;
     if (reason.find("CRC") != std::string::npos) {
       fail<InputError>(
-          "{}: {}the checksum differs: it is damaged, download it again (or it was written without "
-          "checksums: --no-crc)",
-          printable(name_), where);
+          "{}: {}the checksum differs: it is damaged, download it again (if it is weights written "
+          "without checksums, `convert {} OUT --no-crc` takes it)",
+          printable(name_), where, printable(name_));
     }
     fail<InputError>("{}: {}{}; it is damaged or was cut off, download it again", printable(name_),
                      where, printable(reason));
