@@ -300,6 +300,20 @@ TEST_F(ForeignWeights, AnEmbeddingLayerBesideTheNetwork) {
   }
 }
 
+TEST_F(ForeignWeights, AnEmbeddingLayerHasALargestSize) {
+  const auto with_dim = [](std::int64_t dim) {
+    TorchContent content = torch_network("resnet20");
+    add_tensor(content, "embedding.weight", {dim, 64},
+               std::vector<float>(static_cast<std::size_t>(dim) * 64));
+    add_tensor(content, "embedding.bias", {dim}, std::vector<float>(static_cast<std::size_t>(dim)));
+    return content;
+  };
+  EXPECT_EQ(read(with_dim(kMostDim)).model.dim, kMostDim);
+  EXPECT_TRUE(holds(refusal(with_dim(kMostDim + 1)),
+                    "r.pth: embedding.weight [65537, 64] makes embeddings of more than 65536 "
+                    "numbers; save the weights without this layer"));
+}
+
 TEST_F(ForeignWeights, Case25WhatIsNotExpectedIsLeftAndNamed) {
   TorchContent content = torch_network("resnet20");
   add_tensor(content, "projector.0.weight", {2, 2}, {1, 2, 3, 4});

@@ -172,6 +172,11 @@ class Mapping {
       out_.notes.push_back(fmt::format("{} has no bias and was left", printable(matrix.name)));
       return;
     }
+    if (layer == "embedding" && matrix.dims[0] > kMostDim) {
+      refuse(file_, fmt::format("{} {} makes embeddings of more than {} numbers; save the weights "
+                                "without this layer",
+                                printable(matrix.name), shape_text(matrix.dims), kMostDim));
+    }
     for (const StoredTensor* tensor : {&matrix, bias->second}) {
       used_.insert(tensor);
       add(layer + (tensor == &matrix ? ".weight" : ".bias"), *tensor);
