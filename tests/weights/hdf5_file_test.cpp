@@ -118,6 +118,22 @@ TEST(Hdf5File, HostileFilesAreRefused) {
   }
 }
 
+// Messages of later versions, as h5py writes them with libver='latest', are no damage.
+TEST(Hdf5File, MessagesOfNewerVersionsAreNamed) {
+  const std::vector<std::byte> bytes = sample();
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  // The layout of a data set: the message's type and size, flags, and the version 3.
+  const std::size_t layout = text.find(std::string("\x08\0\x18\0\0\0\0\0\3", 9));
+  ASSERT_NE(layout, std::string::npos);
+  text[layout + 8] = 9;
+  const TemporaryFolder folder;
+  folder.write("new.h5", text);
+  EXPECT_TRUE(holds(
+      message_of<InputError>([&] { Hdf5Reader{(folder.path() / "new.h5").string()}; }),
+      "(bad version number for layout message): written by a newer HDF5, or damaged; write it "
+      "without libver='latest'"));
+}
+
 // A data set may be as large as its file: the proxies of a product search take more than 1 GiB.
 TEST(Hdf5File, DataSetsAreAsLargeAsTheirFile) {
   constexpr hsize_t kCount = (hsize_t{1} << 28) + 1;  // one float more than 1 GiB

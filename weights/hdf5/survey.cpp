@@ -96,8 +96,15 @@ void SurveyedHdf5::walk(const std::string& group, int depth) {
 }
 
 void SurveyedHdf5::damaged(const std::string& path) const {
+  const std::string reason = hdf5_last_error();
+  if (reason.find("bad version number") != std::string::npos) {
+    refuse(
+        "{} cannot be read ({}): written by a newer HDF5, or damaged; write it without "
+        "libver='latest', or copy it again",
+        printable(path), printable(reason));
+  }
   refuse("{} cannot be read ({}); the file is damaged, copy it again", printable(path),
-         printable(hdf5_last_error()));
+         printable(reason));
 }
 
 // Refuses all that could make reading touch another file, another program or too much memory.

@@ -111,6 +111,19 @@ TEST_F(Convert, ListAndDryRunWriteNothing) {
   EXPECT_FALSE(std::filesystem::exists(in("r20.h5")));
 }
 
+// torchvision's names end in digits of the file's sum, others in a date.
+TEST_F(Convert, ANameMayHoldASum) {
+  const std::string bytes = torch_zip(torch_network("resnet20", 3));
+  const auto said = [&](const std::string& name) {
+    folder_.write(name, bytes);
+    const Finished done = run("convert", {in(name), "--dry-run"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    return done.out;
+  };
+  EXPECT_TRUE(holds(said("mine-2025120a.pth"), "the SHA-256 does not begin with 2025120a, as its"));
+  EXPECT_FALSE(holds(said("mine-20251203.pth"), "20251203, as its name says"));
+}
+
 // One long name must not lengthen the other lines of --list, and values must be read in parts,
 // whatever their layout in the file.
 TEST_F(Convert, AListOfLongNamesAndManyValues) {
