@@ -44,9 +44,9 @@ void require_equal_parameters(ProcessGroup& processes, const Parameters& paramet
   }
   const std::size_t other = first_other(processes, mine);
   if (other == 0) return;
-  fail<DeviceError>(
+  fail<UnequalProcesses>(
       "process {} has other parameters than process 0 after step {}; let all begin with the same "
-      "--weights and --out, on machines with the same processor and libraries",
+      "flags, --weights and --out, on machines with the same processor and libraries",
       other, run.step);
 }
 

@@ -3,6 +3,7 @@
 // single process passes.
 #pragma once
 
+#include "engine/base/error.h"
 #include "engine/group/process_group.h"
 #include "engine/tape/parameters.h"
 #include "weights/checkpoint.h"
@@ -14,8 +15,13 @@ namespace rk {
 // that another does not make.
 void require_equal_starts(ProcessGroup& processes, const RunState& run);
 
-// Throws DeviceError if the parameters differ from those of process 0: processors or libraries
-// round differently.
+class UnequalProcesses : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
+// Throws UnequalProcesses, in all of them, if the parameters of one differ from those of process 0:
+// they were started with other flags, or processors or libraries round differently.
 void require_equal_parameters(ProcessGroup& processes, const Parameters& parameters,
                               const RunState& run);
 

@@ -252,18 +252,16 @@ void TrainRun::execute() {
   try {
     while (run_.epoch < settings_.epochs && !out_of_patience()) train_epoch();
   } catch (const DivergedError& error) {
-    // Loss and gradient are equal bit for bit in all processes, so all of them arrive here.
+    // Loss, gradient and parameters are equal bit for bit in all processes, so that all of them
+    // arrive here.
     const std::string dump =
         processes_.first() && !trainer_->last_batch().indices.empty() && !saver_.lost_folder()
             ? dump_divergence(settings_.out, error.what(), *trainer_, train_data_,
                               trainer_->steps() + (stepping_ ? 1 : 0))
             : "";
-    processes_.end_together();
-    if (!processes_.first()) throw DivergedError("");
-    const std::string last = (fs::path(settings_.out) / kLastFile).string();
-    std::error_code ignored;
-    fail<DivergedError>("{}{}{}", error.what(), dump,
-                        fs::exists(last, ignored) ? "; the last good checkpoint is " + last : "");
+    leave_unsaved(error, dump);
+  } catch (const UnequalProcesses& error) {
+    leave_unsaved(error);
   } catch (const Interrupted&) {
     throw;  // after saving
   } catch (...) {
@@ -274,6 +272,16 @@ void TrainRun::execute() {
   }
   print_summary();
   if (!common_.json.empty()) write_json(common_.json, result());
+}
+
+// Ends all processes with an error that they meet together, and that spoils what they hold.
+template <class E> void TrainRun::leave_unsaved(const E& error, const std::string& dump) {
+  processes_.end_together();
+  if (!processes_.first()) throw ReportedByAnother(static_cast<int>(error.exit_code()));
+  const std::string last = (fs::path(settings_.out) / kLastFile).string();
+  std::error_code ignored;
+  fail<E>("{}{}{}", error.what(), dump,
+          fs::exists(last, ignored) ? "; the last good checkpoint is " + last : "");
 }
 
 std::vector<BadImage> TrainRun::known_bad() const {
@@ -314,7 +322,6 @@ void TrainRun::train_epoch() {
                         progress_note(seconds_since(start), run_.batch - first));
       }
       if (asked_to_stop(processes_)) {
-        finish_steps();
         progress.finish();
         stop();
       }
@@ -407,9 +414,7 @@ void TrainRun::after_step(const StepResult& result) {
 }
 
 void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
-  trainer_->download();
-  require_equal_parameters(processes_, trainer_->parameters(), run_);
-  require_sound();
+  require_good_state();
   const auto batches = static_cast<double>(sampler_->batches_per_epoch());
   ordered_json entry = {
       {"epoch", run_.epoch + 1}, {"step", run_.step}, {"loss", run_.loss_sum / batches}};
@@ -522,6 +527,13 @@ void TrainRun::require_sound() const {
       run_.step);
 }
 
+void TrainRun::require_good_state() {
+  finish_steps();
+  trainer_->download();
+  require_equal_parameters(processes_, trainer_->parameters(), run_);
+  require_sound();
+}
+
 std::vector<std::byte> TrainRun::state() const {
   trainer_->download();
   require_sound();
@@ -548,9 +560,7 @@ void TrainRun::save_if_due() {
   if (settings_.save_every == 0) return;
   const bool due = processes_.first() && saver_.minutes_since() >= settings_.save_every;
   if (processes_.all_reduce_max(due ? 1 : 0) == 0) return;
-  finish_steps();
-  trainer_->download();
-  require_sound();  // in all processes: if one diverges, all do
+  require_good_state();
   share_bad_images();
   if (!processes_.first()) return;
   try {
@@ -591,7 +601,7 @@ void TrainRun::leave_if_failed() {
   const int ours = failure_ ? processes_.size() - processes_.rank() : 0;
   const int reporting = processes_.all_reduce_max(ours);
   if (reporting == 0) return;
-  finish_steps();
+  require_good_state();
   bad_.gather(loader_->bad_images());
   save_before_leaving();
   processes_.end_together();
@@ -620,8 +630,11 @@ void TrainRun::announce(const std::string& what, double seconds) const {
 }
 
 void TrainRun::stop() {
-  if (prepared_) bad_.gather(loader_->bad_images());
-  if (processes_.first() && prepared_) saver_.save_last(state(), run_.step);
+  if (prepared_) {
+    require_good_state();
+    bad_.gather(loader_->bad_images());
+    if (processes_.first()) saver_.save_last(checkpoint(), run_.step);
+  }
   processes_.end_together();
   if (!processes_.first()) throw ReportedByAnother(interrupted_exit_code());
   if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet

@@ -6,9 +6,10 @@
 //
 // The state is saved after every epoch, every --save-every minutes, when a signal asks to stop
 // (after the current step) and before an error ends the run; a resumed run continues bit for bit.
-// Nothing is saved after divergence, nor after an error within a step, which leaves the state half
-// updated. The constructor finds all errors in data, settings or checkpoint, and writes nothing;
-// memory and disk space for saving are checked before the first step.
+// Nothing is saved after divergence, nor if the processes' parameters differ, nor after an error
+// within a step, which leaves the state half updated. The constructor finds all errors in data,
+// settings or checkpoint, and writes nothing; memory and disk space for saving are checked before
+// the first step.
 #pragma once
 
 #include "data/loader/loader.h"
@@ -89,6 +90,9 @@ class TrainRun {
   void rehearse_saving() const;  // DeviceError if memory is too small
   void record(nlohmann::ordered_json entry, const nlohmann::ordered_json& timing);
   void require_sound() const;
+  // Waits for all steps begun; what the processes then hold must be finite, and the same in all of
+  // them. A collective call, for all of them or none must go on to save.
+  void require_good_state();
   std::vector<std::byte> checkpoint() const;
   std::vector<std::byte> state() const;  // the same; DivergedError if not sound
   void save_if_due();
@@ -97,6 +101,7 @@ class TrainRun {
   void leave_if_failed();
   std::string resume_command() const;
   [[noreturn]] void stop();
+  template <class E> [[noreturn]] void leave_unsaved(const E& error, const std::string& dump = "");
   void print_summary() const;
   nlohmann::ordered_json result() const;
   void say(const std::string& line) const;        // to standard output

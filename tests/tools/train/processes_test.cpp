@@ -20,6 +20,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+testing::AssertionResult says_one_error(const std::string& text) {
+  const std::size_t first = text.find("error: ");
+  if (first != std::string::npos && text.find("error: ", first + 1) == std::string::npos) {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << "none or several errors in: " << text;
+}
+
 class TrainProcesses : public testing::Test {
  protected:
   void SetUp() override {
@@ -140,10 +148,7 @@ TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
       << chunk.err;
   const Finished missing = run(command(2, "c", {"--test-data", "folder:" + in("nowhere")}));
   EXPECT_EQ(missing.code, 3);
-  const std::size_t first = missing.err.find("error: ");
-  EXPECT_NE(first, std::string::npos) << missing.err;
-  EXPECT_EQ(missing.err.find("error: ", first + 1), std::string::npos)
-      << "said by each of them: " << missing.err;
+  EXPECT_TRUE(says_one_error(missing.err));
   for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
 }
 
@@ -170,7 +175,7 @@ TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
   EXPECT_EQ(too_many.code, 3) << too_many.err;
   EXPECT_TRUE(holds(too_many.err, "of 64 images cannot be read, more than the 20 allowed"));
   EXPECT_TRUE(holds(too_many.err, "saved after step 4"));
-  EXPECT_EQ(too_many.err.find("error: "), too_many.err.rfind("error: ")) << too_many.err;
+  EXPECT_TRUE(says_one_error(too_many.err));
   const std::size_t met = Checkpoint(in("run/last.h5")).run().bad_images.size();
   EXPECT_GT(met, 20U);
   std::istringstream list(file_text(in("run/bad_files.txt")));
@@ -203,9 +208,7 @@ TEST_F(TrainProcesses, OfTwoThatFailAtOnceOneReports) {
   const std::string what = std::to_string(ENOENT);
   const Finished failed = run(together(failing(train, what, 64 + 40), failing(train, what)));
   EXPECT_EQ(failed.code, 3) << failed.err;
-  const std::size_t error = failed.err.find("error: ");
-  EXPECT_NE(error, std::string::npos) << failed.err;
-  EXPECT_EQ(failed.err.find("error: ", error + 1), std::string::npos) << failed.err;
+  EXPECT_TRUE(says_one_error(failed.err));
   EXPECT_TRUE(holds(failed.err, "saved after step ")) << failed.err;
   EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
 }
@@ -237,6 +240,45 @@ TEST_F(TrainProcesses, DivergenceInFrontOfASaveEndsAll) {
       2, "run", {"--embedding-rate", "1e16", "--save-every", "0.0000001", "--batches", "20"}));
   EXPECT_EQ(run_apart.code, 4) << run_apart.err;
   EXPECT_TRUE(holds(run_apart.err, "training diverged"));
+  EXPECT_TRUE(says_one_error(run_apart.err));
+  EXPECT_FALSE(fs::exists(in("run/last.h5")));
+}
+
+// So must one that is found when a signal asks to stop.
+TEST_F(TrainProcesses, DivergenceInFrontOfAStopEndsAll) {
+  const Finished stopped = run(second_fails(
+      command(1, "run",
+              on_pictures({"--embedding-rate", "1e16", "--epochs", "1", "--batches", "8"})),
+      fmt::format("s{}", SIGUSR1)));
+  EXPECT_EQ(stopped.code, 4) << stopped.err;
+  EXPECT_TRUE(holds(stopped.err, "training diverged"));
+  EXPECT_TRUE(says_one_error(stopped.err));
+  EXPECT_FALSE(fs::exists(in("run/last.h5")));
+}
+
+// Gradients of two networks make no state to go on from: at the end of an epoch, in front of a save
+// within it, and when a signal asks to stop.
+TEST_F(TrainProcesses, WhatIsNotTheSameInAllIsNotSaved) {
+  const auto apart = [&](const std::string& out, const std::vector<std::string>& more,
+                         bool stopped = false) {
+    const auto with_rate = [&](const char* rate) {
+      return with_flags(command(1, out, on_pictures({"--epochs", "1", "--batches", "8"})),
+                        with_flags({"--lr", rate}, more));
+    };
+    const std::vector<std::string> second = with_rate("0.02");
+    const std::string signal = fmt::format("s{}", SIGUSR1);
+    const Finished end =
+        run(together(with_rate("0.01"), stopped ? failing(second, signal) : second));
+    EXPECT_EQ(end.code, 5) << end.err;
+    EXPECT_TRUE(says_one_error(end.err));
+    EXPECT_FALSE(holds(end.err, "saved after"));
+    EXPECT_FALSE(fs::exists(in(out + "/last.h5")));
+    return end.err;
+  };
+  const std::string differ = "process 1 has other parameters than process 0 after step ";
+  EXPECT_TRUE(holds(apart("epoch", {}), differ + "8; "));
+  EXPECT_TRUE(holds(apart("save", {"--save-every", "0.0000001"}), differ + "1; "));
+  EXPECT_TRUE(holds(apart("stop", {}, true), differ));
 }
 
 }  // namespace
