@@ -75,7 +75,7 @@ DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report
   }
   processes.end_together();
   if (processes.rank() == first) throw DeviceError(choice.why);
-  throw ReportedByAnother(static_cast<int>(ExitCode::kDevice));
+  throw ReportedByAnother();
 }
 
 }  // namespace rk

@@ -15,7 +15,7 @@ class GroupOfOne final : public ProcessGroup {
   int size() const override { return 1; }
   void all_reduce_sum(std::span<float>) override {}
   int all_reduce_max(int value) override { return value; }
-  void leave(int) override {}
+  int leave(int exit_code) override { return exit_code; }
 
  protected:
   void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {

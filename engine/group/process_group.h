@@ -14,16 +14,11 @@
 
 namespace rk {
 
-// Ends a process because of what another process of its group met and reports: run_program() prints
-// nothing and returns exit_code().
+// Ends a process because of what another process of its group met and reports, after both have
+// called end_together(): run_program() prints nothing and returns the other's exit code.
 class ReportedByAnother : public std::exception {
  public:
-  explicit ReportedByAnother(int exit_code) : exit_code_(exit_code) {}
-  int exit_code() const { return exit_code_; }
   const char* what() const noexcept override { return "another process reports the error"; }
-
- private:
-  int exit_code_;
 };
 
 class ProcessGroup {
@@ -50,9 +45,10 @@ class ProcessGroup {
     ended_together_ = true;
   }
   bool ended_together() const { return ended_together_; }
-  // The last call. With an exit code other than 0, unless end_together() was called, it ends the
-  // other processes with that exit code, because they would wait for this one for ever.
-  virtual void leave(int exit_code) = 0;
+  // The last call; returns the exit code to end with, the largest of all processes, for mpirun
+  // returns that of any. With an exit code other than 0, unless end_together() was called, it ends
+  // the other processes with that exit code, because they would wait for this one for ever.
+  virtual int leave(int exit_code) = 0;
 
  protected:
   virtual void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) = 0;

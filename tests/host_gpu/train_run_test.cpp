@@ -37,7 +37,7 @@ class InterruptedGroup final : public ProcessGroup {
     if (--calls_ == 0) take_signal(SIGTERM);
     return value;
   }
-  void leave(int) override {}
+  int leave(int exit_code) override { return exit_code; }
 
  protected:
   void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {

@@ -48,7 +48,7 @@ class ThreadGroup final : public ProcessGroup {
     meeting_.barrier.arrive_and_wait();
     return result;
   }
-  void leave(int) override {}
+  int leave(int exit_code) override { return exit_code; }
 
  protected:
   void all_gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {

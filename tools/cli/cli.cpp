@@ -187,8 +187,8 @@ int guarded(const std::function<void()>& work) {
       fail<InputError>("standard output: cannot be written; see its disk, or who reads it");
     }
     return static_cast<int>(ExitCode::kDone);
-  } catch (const ReportedByAnother& end) {
-    return end.exit_code();
+  } catch (const ReportedByAnother&) {
+    return static_cast<int>(ExitCode::kDone);  // ProcessGroup::leave() knows better
   } catch (const Interrupted& error) {
     return report(error.what(), interrupted_exit_code(), "");  // requested, so not an error
   } catch (const Error& error) {
@@ -336,7 +336,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   command->add_options(flags);
   add_common(flags, common);
   std::unique_ptr<ProcessGroup> group;
-  const int code = parse_and_run(argc, argv, app, [&] {
+  int code = parse_and_run(argc, argv, app, [&] {
     if (command->shares_work()) {
       group = join_process_group();
       join(group, common);
@@ -352,7 +352,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
       throw;
     }
   });
-  if (group) group->leave(code);
+  if (group) code = group->leave(code);
   return code;
 }
 

@@ -277,7 +277,7 @@ void TrainRun::execute() {
 // Ends all processes with an error that they meet together, and that spoils what they hold.
 template <class E> void TrainRun::leave_unsaved(const E& error, const std::string& dump) {
   processes_.end_together();
-  if (!processes_.first()) throw ReportedByAnother(static_cast<int>(error.exit_code()));
+  if (!processes_.first()) throw ReportedByAnother();
   const std::string last = (fs::path(settings_.out) / kLastFile).string();
   std::error_code ignored;
   fail<E>("{}{}{}", error.what(), dump,
@@ -606,7 +606,7 @@ void TrainRun::leave_if_failed() {
   save_before_leaving();
   processes_.end_together();
   if (reporting == ours) std::rethrow_exception(failure_);
-  throw ReportedByAnother(static_cast<int>(ExitCode::kBadInput));
+  throw ReportedByAnother();
 }
 
 void TrainRun::announce(const std::string& what, double seconds) const {
@@ -636,7 +636,7 @@ void TrainRun::stop() {
     if (processes_.first()) saver_.save_last(checkpoint(), run_.step);
   }
   processes_.end_together();
-  if (!processes_.first()) throw ReportedByAnother(interrupted_exit_code());
+  if (!processes_.first()) throw ReportedByAnother();
   if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet
   throw Interrupted(
       fmt::format("stopped {}; saved; go on with: {}", place_of(run_), resume_command()));

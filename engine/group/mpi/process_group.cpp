@@ -55,12 +55,11 @@ class MpiGroup final : public ProcessGroup {
     return result;
   }
 
-  void leave(int exit_code) override {
-    if (exit_code == 0 || ended_together()) {
-      MPI_Finalize();
-    } else {
-      MPI_Abort(MPI_COMM_WORLD, exit_code);
-    }
+  int leave(int exit_code) override {
+    if (exit_code != 0 && !ended_together()) MPI_Abort(MPI_COMM_WORLD, exit_code);
+    const int code_of_all = all_reduce_max(exit_code);
+    MPI_Finalize();
+    return code_of_all;
   }
 
  protected:
