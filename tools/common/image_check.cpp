@@ -26,7 +26,14 @@ std::string list_path(const std::string& folder) {
   return (std::filesystem::path(folder) / "bad_files.txt").string();
 }
 
+void remove_list(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::remove(list_path(folder), ignored);
+}
+
+// Without reasons there is no list.
 void write_list(const std::string& folder, const std::vector<std::string>& reasons) {
+  if (reasons.empty()) return remove_list(folder);
   std::string list;
   for (const std::string& reason : reasons) list += one_line(reason) + "\n";
   write_atomic(list_path(folder), list);
@@ -82,8 +89,7 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
     progress.update(end);
   }
   if (static_cast<std::int64_t>(bad.size()) <= allowed) {
-    std::error_code ignored;
-    std::filesystem::remove(list_path(folder), ignored);  // left by a refused run
+    remove_list(folder);  // left by a refused run
     progress.finish();
     return note_rotated(data, lying);
   }
@@ -101,15 +107,16 @@ void note_rotated(const Dataset& data, std::int64_t before, const std::string& a
 }
 
 std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& all) {
-  std::vector<std::string> lines;
-  if (all.size() == known_) return lines;
-  std::vector<std::string> reasons;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i >= known_) lines.push_back("left out: " + one_line(all[i].reason));
-    reasons.push_back(all[i].reason);
+  std::vector<std::string> lines, reasons;
+  for (const BadImage& image : all) reasons.push_back(image.reason);
+  for (; told_ < all.size(); ++told_) lines.push_back("left out: " + one_line(reasons[told_]));
+  if (listed_ == all.size()) return lines;
+  try {
+    write_list(folder_, reasons);
+    listed_ = all.size();
+  } catch (const InputError& error) {
+    lines.push_back(fmt::format("not listed: {}", error.what()));
   }
-  known_ = all.size();
-  write_list(folder_, reasons);
   return lines;
 }
 

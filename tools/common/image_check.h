@@ -6,6 +6,7 @@
 #include "engine/device/context.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,12 +30,15 @@ void note_rotated(
 class UnreadableImages {
  public:
   explicit UnreadableImages(std::string folder) : folder_(std::move(folder)) {}
-  // Writes the file from `all` bad images so far. Returns a line for each new one.
+  // Brings the file up to `all` bad images so far; without any there is no file. Returns a line for
+  // each new one, and one if the file cannot be written: that ends no run, the next call tries
+  // again.
   std::vector<std::string> update(const std::vector<BadImage>& all);
 
  private:
   std::string folder_;
-  std::size_t known_ = 0;
+  std::size_t told_ = 0;
+  std::optional<std::size_t> listed_;  // none: the file may be that of an earlier start
 };
 
 }  // namespace rk

@@ -266,8 +266,9 @@ void TrainRun::execute() {
     throw;  // after saving
   } catch (...) {
     // All bad pictures known so far, including those that other processes have reported.
-    if (processes_.first()) unreadable_.update(bad_.with(loader_->bad_images()));
+    if (processes_.first()) list_bad_images(bad_.with(loader_->bad_images()));
     save_before_leaving();
+    if (failed_together_) processes_.end_together();
     throw;
   }
   print_summary();
@@ -332,10 +333,14 @@ void TrainRun::train_epoch() {
   finish_epoch(seconds_since(start), batches - first);
 }
 
+void TrainRun::list_bad_images(const std::vector<BadImage>& all) {
+  for (const std::string& line : unreadable_.update(all)) tell_user(line);
+}
+
 void TrainRun::share_bad_images() {
   const std::vector<BadImage>& all = bad_.gather(loader_->bad_images());
   if (!processes_.first()) return leave_if_failed();
-  for (const std::string& line : unreadable_.update(all)) tell_user(line);
+  list_bad_images(all);
   try {
     require_few_bad(train_data_, all, allowed_bad(settings_.max_bad, train_data_.size()));
   } catch (const InputError&) {
@@ -603,8 +608,7 @@ void TrainRun::leave_if_failed() {
   if (reporting == 0) return;
   require_good_state();
   bad_.gather(loader_->bad_images());
-  save_before_leaving();
-  processes_.end_together();
+  failed_together_ = true;
   if (reporting == ours) std::rethrow_exception(failure_);
   throw ReportedByAnother();
 }

@@ -83,6 +83,7 @@ class TrainRun {
   bool out_of_patience() const;
   std::string why_over() const;            // all epochs are done, or patience ran out
   std::uint64_t checkpoint_bytes() const;  // of one checkpoint
+  void list_bad_images(const std::vector<BadImage>& all);
   // Exchanges unreadable pictures between the processes; more than --max-bad end the run.
   void share_bad_images();
   // The pictures recorded as unreadable that still are.
@@ -97,7 +98,7 @@ class TrainRun {
   std::vector<std::byte> state() const;  // the same; DivergedError if not sound
   void save_if_due();
   void save_before_leaving();
-  // If this or another process has met an error: saves, and all processes leave together.
+  // Throws, in all processes, if one of them has met an error between two steps.
   void leave_if_failed();
   std::string resume_command() const;
   [[noreturn]] void stop();
@@ -126,6 +127,7 @@ class TrainRun {
   std::int64_t best_epoch_ = 0;        // of best.h5; 0: none
   bool compared_ = false;              // some epoch has a value of --monitor
   std::exception_ptr failure_;         // of the loader; thrown between two steps
+  bool failed_together_ = false;       // all processes leave for the failure of one
 
   RunState run_;
   std::string source_sha256_;  // of the run's initial weights

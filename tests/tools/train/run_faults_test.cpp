@@ -337,6 +337,39 @@ TEST_F(RunFaults, PicturesThatCannotBeReadStayKnown) {
   EXPECT_TRUE(holds(refused.err, "2 of 64 images cannot be read, more than the 1 allowed"));
 }
 
+TEST_F(RunFaults, PicturesThatCanBeReadAgainAreOnNoList) {
+  const Words words = on_pictures("run", {"--max-bad", "5", "--epochs", "1"}, 6);
+  const std::string picture = file_text(in("pics/train/c0/0.png"));
+  folder_.write("pics/train/c0/0.png", "no picture");
+  ASSERT_EQ(run(words).code, 0);
+  ASSERT_TRUE(holds(file_text(in("run/bad_files.txt")), "c0/0.png"));
+  folder_.write("pics/train/c0/0.png", picture);
+  ASSERT_EQ(resume("run", {"--epochs", "2"}).code, 0);
+  EXPECT_FALSE(fs::exists(in("run/bad_files.txt")));
+}
+
+TEST_F(RunFaults, AListThatCannotBeWrittenEndsNothing) {
+  const auto failing = [&](const std::string& out, int lists, const std::string& more) {
+    return run(with_faults(
+        on_pictures(out, {"--epochs", "1", "--max-bad", "5", "--save-every", "0.000001"}, 8),
+        fmt::format("{};rename,0,{},{},/bad_files{}", at_batch(1, true, std::to_string(ENOENT)),
+                    lists, ENOSPC, more)));
+  };
+  const Finished done = failing("run", 1, "");
+  EXPECT_EQ(done.code, 0) << done.err;
+  const std::string told = "not listed: " + in("run/bad_files.txt") + ": cannot be replaced";
+  ASSERT_TRUE(holds(done.err, told));
+  EXPECT_EQ(done.err.find(told), done.err.rfind(told)) << "the next try succeeds";
+  EXPECT_TRUE(holds(done.err, "left out: "));
+  const std::string list = file_text(in("run/bad_files.txt"));
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 1) << list;
+  // The error that ends a run must be said.
+  const Finished failed = failing("failed", 0, ";" + at_batch(5, true, std::to_string(EIO), 0));
+  EXPECT_EQ(failed.code, 3);
+  EXPECT_TRUE(holds(failed.err, "Input/output error"));
+  EXPECT_EQ(failed.err.find("error: "), failed.err.rfind("error: ")) << failed.err;
+}
+
 // Schedules must go by epochs, even if epochs change their number of batches.
 TEST_F(RunFaults, AScheduleStaysWithItsEpochs) {
   const Words dropping = {"--schedule", "milestones", "--drop-at", "3",    "--drop-factor",
