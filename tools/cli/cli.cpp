@@ -246,23 +246,27 @@ void require_values(int argc, const char* const* argv, CLI::App& app) {
   }
 }
 
-int parse_and_run(int argc, const char* const* argv, CLI::App& app,
-                  const std::function<void()>& work) {
+int run_as_program(const std::function<void()>& work) {
   return guarded([&] {
     hold_standard_streams();
     install_signal_handlers();
     set_parser_interruption(stop_if_interrupted);
-    require_values(argc, argv, app);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::Success& success) {  // --help, --version
-      app.exit(success);
-      return;
-    } catch (const CLI::ParseError& error) {
-      throw UsageError(usage_message(app, error));
-    }
     work();
   });
+}
+
+// Returns whether there is something to run; if not, --help or --version was answered by `answers`.
+bool parse(int argc, const char* const* argv, CLI::App& app, bool answers = true) {
+  require_values(argc, argv, app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    if (answers) app.exit(success);
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(usage_message(app, error));
+  }
+  return true;
 }
 
 // Wraps descriptions at words; CLI11 leaves this to the terminal, which breaks inside words.
@@ -308,18 +312,18 @@ void set_command(int argc, const char* const* argv, CommonOptions& common) {
   }
 }
 
-// Errors in flags or files mostly concern all processes. The first process reports the error and
-// ends the others, which wait for this before they would report it too. Processes that left
-// together have settled who reports it.
+// Errors in flags, files or memory, and signals, mostly concern all processes. The first process
+// reports the error and ends the others, which wait for this before they would report it too.
+// Processes that left together have settled who reports it.
 void let_the_first_say_it(const ProcessGroup* group) {
   if (group == nullptr || group->first() || group->ended_together()) return;
   std::this_thread::sleep_for(std::chrono::seconds(10));
 }
 
 // Several processes appear as one to the user: only the first one prints.
-void join(const std::unique_ptr<ProcessGroup>& group, CommonOptions& common) {
-  common.processes = group.get();
-  if (group->first()) return;
+void share(ProcessGroup& group, CommonOptions& common) {
+  common.processes = &group;
+  if (group.first()) return;
   common.quiet = true;
   common.json.clear();
 }
@@ -336,18 +340,15 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   command->add_options(flags);
   add_common(flags, common);
   std::unique_ptr<ProcessGroup> group;
-  int code = parse_and_run(argc, argv, app, [&] {
-    if (command->shares_work()) {
-      group = join_process_group();
-      join(group, common);
-    }
-    begin(common, *command);
+  int code = run_as_program([&] {
+    // Before parsing, so that one of them alone reports what is wrong with the flags.
+    if (command->shares_work()) group = join_process_group();
     try {
+      if (!parse(argc, argv, app, group == nullptr || group->first())) return;
+      if (group) share(*group, common);
+      begin(common, *command);
       command->run(common);
-    } catch (const InputError&) {
-      let_the_first_say_it(group.get());
-      throw;
-    } catch (const UsageError&) {
+    } catch (...) {
       let_the_first_say_it(group.get());
       throw;
     }
@@ -368,7 +369,8 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
     sub.command->add_options(flags);
     add_common(flags, common);
   }
-  return parse_and_run(argc, argv, app, [&] {
+  return run_as_program([&] {
+    if (!parse(argc, argv, app)) return;
     for (Subcommand& sub : subcommands) {
       if (!app.got_subcommand(sub.name)) continue;
       begin(common, *sub.command);

@@ -152,6 +152,39 @@ TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
   for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
 }
 
+TEST_F(TrainProcesses, WhatConcernsAllIsSaidOnce) {
+  const Finished flag = run(command(3, "run", {"--bogus", "1"}));
+  EXPECT_EQ(flag.code, 2) << flag.err;
+  EXPECT_TRUE(says_one_error(flag.err));
+  const Finished device = run(command(3, "run", {"--threads", "4096"}));
+  EXPECT_EQ(device.code, 2) << device.err;
+  EXPECT_TRUE(says_one_error(device.err));
+  std::vector<std::string> words = mpiexec(2);
+  words.insert(words.end(), {RK_BIN "/train", "--help"});
+  const Finished help = run(words);
+  EXPECT_EQ(help.code, 0) << help.err;
+  EXPECT_TRUE(holds(help.out, "Usage: "));
+  EXPECT_EQ(help.out.find("Usage: "), help.out.rfind("Usage: "));
+  // Memory for no single image.
+  folder_.write("meminfo", "MemTotal: 9999999 kB\nMemAvailable: 1000 kB\n");
+  std::vector<std::string> little = command(2, "run", {});
+  little.insert(little.begin() + 1, {std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
+                                     "RK_FAKE_MEMINFO_FILE=" + in("meminfo")});
+  const Finished memory = run(little);
+  EXPECT_EQ(memory.code, 5) << memory.err;
+  EXPECT_TRUE(says_one_error(memory.err));
+  // A signal to all while they read the checkpoint.
+  ASSERT_EQ(run(command(1, "run", {"--epochs", "1", "--batches", "1"})).code, 0);
+  words = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
+           fmt::format("RK_FAULTS=open,0,1,s{},/run/last.h5", SIGUSR1)};
+  words.insert(words.end(), {RK_BIN "/train", "--out", in("run"), "--resume", "auto"});
+  const Finished stopped = run(together(words, words));
+  EXPECT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
+  const std::string nothing = "stopped by SIGUSR1; nothing was written";
+  EXPECT_TRUE(holds(stopped.err, nothing));
+  EXPECT_EQ(stopped.err.find(nothing), stopped.err.rfind(nothing)) << stopped.err;
+}
+
 // Each process meets only the bad pictures in its part of the batches, but those of both must be
 // listed, saved and counted against --max-bad.
 TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
