@@ -6,12 +6,15 @@
 #include "engine/system/signals.h"
 #include "weights/atomic_file.h"
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -28,26 +31,37 @@ int standard_output = -1;  // the original one, once it is given to JSON
 
 constexpr int kPollMilliseconds = 50;  // between checks for signals
 
+void stop_waiting_if_interrupted(const std::string& path) {
+  if (!interrupted()) return;
+  throw Interrupted(
+      fmt::format("stopped: nobody reads {}, so the result was not written there", path));
+}
+
 // Waits for a reader if `path` is a pipe.
 int open_for_writing(const std::string& path) {
   for (;;) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor >= 0 || errno != ENXIO) return descriptor;
-    stop_if_interrupted();
+    stop_waiting_if_interrupted(path);
     std::this_thread::sleep_for(std::chrono::milliseconds(kPollMilliseconds));
   }
 }
 
-bool write_all(int descriptor, std::string_view text) {
+// A signal stops only the waiting for a reader: one that came earlier, while the program finished
+// what it computes, loses no result.
+bool write_all(const std::string& path, int descriptor, std::string_view text) {
   while (!text.empty()) {
-    stop_if_interrupted();
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    pollfd room{descriptor, POLLOUT, 0};
+    if (::poll(&room, 1, kPollMilliseconds) <= 0) {  // the reader is slow
+      stop_waiting_if_interrupted(path);
+      continue;
+    }
+    // A pipe that has room takes as much without waiting.
+    const std::string_view part = text.substr(0, PIPE_BUF);
+    const ssize_t written = ::write(descriptor, part.data(), part.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // the reader is slow
-      pollfd room{descriptor, POLLOUT, 0};
-      ::poll(&room, 1, kPollMilliseconds);
-    } else if (errno != EINTR) {
+    } else if (errno != EAGAIN && errno != EINTR) {
       return false;
     }
   }
@@ -55,13 +69,13 @@ bool write_all(int descriptor, std::string_view text) {
 }
 
 // Writes all of `text` and closes `descriptor`, which is negative if opening failed. Throws
-// InputError on failure, Interrupted if a signal asks to stop.
+// InputError on failure, Interrupted if a signal ends the waiting for a reader.
 void write_through(const std::string& path, int descriptor, const std::string& text) {
   int reason = errno;
   bool good = false;
   if (descriptor >= 0) {
     try {
-      good = write_all(descriptor, text);
+      good = write_all(path, descriptor, text);
     } catch (const Interrupted&) {
       ::close(descriptor);
       throw;

@@ -152,6 +152,13 @@ TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
   }
 }
 
+TEST_F(RunFaults, ASignalDuringTheLastSaveLosesNoResult) {
+  const Finished done = run(with_faults(on_pictures("run", {"--epochs", "1", "--json", "-"}),
+                                        fmt::format("rename,0,1,s{},/last.h5", SIGUSR1)));
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(json::parse(done.out)["epochs"], 1);
+}
+
 // `probe --data` must write its results even if nobody can read its messages. (Unbuffered, so that
 // every line fails.)
 TEST_F(RunFaults, WhatNobodyReadsLosesNoResult) {
