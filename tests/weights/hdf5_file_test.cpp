@@ -176,6 +176,26 @@ TEST(Hdf5File, FiltersOfPluginsAreRefused) {
   }
 }
 
+// Keras writes bfloat16 as opaque elements of 2 bytes.
+TEST(Hdf5File, ElementsWithoutATypeAreRefused) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "opaque.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t rows = 8;
+  const hid_t space = H5Screate_simple(1, &rows, nullptr), type = H5Tcreate(H5T_OPAQUE, 2);
+  const hid_t set = H5Dcreate2(file, "w", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const std::array<std::uint16_t, 8> values{};
+  H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  H5Dclose(set);
+  H5Tclose(type);
+  H5Sclose(space);
+  H5Fclose(file);
+  const Hdf5Reader reader(path);
+  EXPECT_EQ(
+      message_of<InputError>([&] { reader.info("/w"); }),
+      path + ": /w holds bytes that say no type, as Keras writes bfloat16; save it in float32");
+}
+
 TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
   const TemporaryFolder temporary;
   const std::filesystem::path& folder = temporary.path();

@@ -264,7 +264,7 @@ TEST_F(ForeignWeights, Case30OldFilesCountNoBatches) {
   EXPECT_EQ(weights.find("bn1.num_batches_tracked")->count, 0);
 }
 
-// A whole model stored as float16 has counters in float16, too.
+// A whole model stored as float16 or float64 has its counters so, too.
 TEST_F(ForeignWeights, CountersMayBeRealNumbers) {
   TorchContent content = torch_network("resnet20");
   for (const auto& tensor : content.tensors) {
@@ -275,6 +275,10 @@ TEST_F(ForeignWeights, CountersMayBeRealNumbers) {
   expect_whole(read(content), "resnet20");
   TorchContent::Storage& first = content.storages[content.tensors[5].storage];
   ASSERT_EQ(content.tensors[5].name, "bn1.num_batches_tracked");
+  first.type = ElementType::kF64;
+  first.bytes = std::string("\0\0\0\x10\0\0\x70\x41", 8);
+  EXPECT_EQ(read(content).find("bn1.num_batches_tracked")->count, (1 << 24) + 1);  // no float32
+  first.type = ElementType::kF16;
   first.bytes = std::string("\x00\x7c", 2);  // infinity
   EXPECT_TRUE(holds(refusal(content), "bn1.num_batches_tracked F16 [] where an integer is"));
 }
@@ -783,6 +787,25 @@ TEST_F(ForeignWeights, PublishedFilesAreKnownByTheirSum) {
     EXPECT_EQ(model.input_mean[0], of.mean);
     EXPECT_EQ(model.input_std[2], of.std);
   }
+}
+
+// Files that the official reader takes: with null for metadata, and with a name that puts a tar
+// archive's mark in the place where that has it.
+TEST(Safetensors, AreNotTakenForOtherFiles) {
+  const auto read = [](const std::string& front, const std::string& name) {
+    std::string header =
+        "{" + front + "\"" + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+    std::string file(8, '\0');
+    const std::uint64_t length = header.size();
+    std::memcpy(file.data(), &length, 8);
+    file += header + std::string(4, '\0');
+    const auto bytes = std::as_bytes(std::span(file));
+    return read_tensors({bytes.begin(), bytes.end()}, "w.safetensors");
+  };
+  EXPECT_EQ(read(R"("__metadata__":null,)", "weight").tensors.at(0).name, "weight");
+  EXPECT_TRUE(holds(message_of<InputError>([&] { read(R"("other":null,)", "weight"); }), "a null"));
+  const std::string marked = std::string(257 - 8 - 2, 'x') + "ustar";
+  EXPECT_EQ(read("", marked).tensors.at(0).name, marked);
 }
 
 // The bytes that the official writer makes of these tensors, derived from the format's rules.

@@ -257,6 +257,22 @@ TEST(TorchFile, DictionariesOfPython2) {
   EXPECT_EQ(names(model.bytes()), (std::vector<std::string>{"weight", "bias"}));
 }
 
+TEST(TorchFile, DictionariesWithADefault) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  ArchiveMembers members = torch_zip_members(content);
+  std::string& pickle = members[0].second;
+  const std::string ordered = PickleWriter().ordered_dict().bytes();
+  const std::size_t at = pickle.find(ordered);
+  ASSERT_NE(at, std::string::npos);
+  PickleWriter with_default;
+  with_default.global("collections", "defaultdict").global("builtins", "int").raw("\x85R");
+  pickle.replace(at, ordered.size(), with_default.bytes());
+  const TemporaryFolder folder;
+  folder.write("d.pth", zip_of(members));
+  EXPECT_EQ(read_tensor_file((folder.path() / "d.pth").string()).tensors.at(0).name, "weight");
+}
+
 // torch.save(..., pickle_protocol=4) puts a frame around each pickle.
 TEST(TorchFile, StreamsOfLaterProtocols) {
   TorchContent content;

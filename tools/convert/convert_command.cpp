@@ -92,7 +92,11 @@ void add_values(const StoredTensor& tensor, Range& range) {
     std::vector<float> space;
     for (const float v : float_values(tensor, space)) range.add(static_cast<double>(v));
   } else {
-    for (const std::int64_t v : integer_values(tensor)) range.add(static_cast<double>(v));
+    const bool above = tensor.type == ElementType::kU64;  // integer_values() wraps them around
+    for (const std::int64_t v : integer_values(tensor)) {
+      range.add(above ? static_cast<double>(static_cast<std::uint64_t>(v))
+                      : static_cast<double>(v));
+    }
   }
 }
 

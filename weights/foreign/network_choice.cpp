@@ -134,7 +134,7 @@ FoundNetworks find_networks(const TensorFile& file, const NamedTensors& tensors)
       if (!found.empty()) return {&dialect, std::move(found)};
     }
   }
-  if (tensors.empty()) refuse(file, "holds no tensors; save model.state_dict()");
+  if (tensors.empty()) refuse(file, "holds no tensors by name; save model.state_dict()");
   std::vector<std::string> some;
   for (const StoredTensor& tensor : file.tensors) {
     if (some.size() < 3) some.push_back(printable(tensor.name));

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -51,9 +52,14 @@ std::optional<std::int64_t> counted_batches(const StoredTensor& tensor) {
   if (tensor.elements() != 1) return std::nullopt;
   if (is_integer(tensor.type)) return integer_values(tensor)[0];
   if (!is_real(tensor.type)) return std::nullopt;
-  std::vector<float> space;
-  const float value = float_values(tensor, space)[0];
-  constexpr float kMost = 1e18F;
+  double value = 0;
+  if (tensor.type == ElementType::kF64) {
+    std::memcpy(&value, contiguous_bytes(tensor).data(), sizeof(value));
+  } else {
+    std::vector<float> space;
+    value = static_cast<double>(float_values(tensor, space)[0]);
+  }
+  constexpr double kMost = 1e18;
   if (!(std::abs(value) < kMost)) return std::nullopt;
   return static_cast<std::int64_t>(std::llround(value));
 }

@@ -175,6 +175,9 @@ void Hdf5Parser::describe(Open& set) const {
     case H5T_FLOAT: set.info.kind = Kind::kFloat; break;
     case H5T_INTEGER: set.info.kind = Kind::kInteger; break;
     case H5T_STRING: set.info.kind = Kind::kText; break;
+    case H5T_OPAQUE:
+      refuse("{} holds bytes that say no type, as Keras writes bfloat16; save it in float32",
+             printable(set.path));
     default: refuse("{} holds neither numbers nor text; convert it", printable(set.path));
   }
   if (set.info.kind != Kind::kText && set.item > 8) {

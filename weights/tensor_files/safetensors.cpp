@@ -117,7 +117,12 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t, const string_t&) override {
     return refuse("a number that is not whole");
   }
-  bool null() override { return refuse("a null"); }
+  bool null() override {
+    // The official reader takes it for no metadata.
+    if (place_ != Place::kValue || names_.back() != kMetadataKey) return refuse("a null");
+    place_ = Place::kNames;
+    return true;
+  }
   bool boolean(bool) override { return refuse("a boolean"); }
   bool binary(binary_t&) override { return refuse("binary data"); }
   bool parse_error(std::size_t at, const std::string&,

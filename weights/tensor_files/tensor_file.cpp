@@ -47,8 +47,9 @@ TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, cons
   }
   if (is_torch_stream(bytes)) return read_torch_stream(bytes, owner, path);
   if (is_hdf5(text)) return read_keras_hdf5(bytes, path);
-  if (is_tar(text)) return read_torch_tar(bytes, owner, path);
+  // Its header may hold a tar archive's mark in the place where that has it.
   if (is_safetensors(text)) return read_safetensors(bytes, owner, path);
+  if (is_tar(text)) return read_torch_tar(bytes, owner, path);
   refuse(text, path);
 }
 

@@ -91,8 +91,8 @@ class Walk {
   void visit(const Place& place) {
     const PickleNode& node = *place.node;
     if (add_tensor(node, place.path)) return;
-    const bool ordered = node.calls("collections.OrderedDict");
-    if (node.kind == Kind::kDict || ordered) {
+    if (node.kind == Kind::kDict || node.calls("collections.OrderedDict") ||
+        node.calls("collections.defaultdict")) {
       visit_pairs(node, place.path, "/");
     } else if (node.kind == Kind::kCall && node.state != nullptr) {
       visit_module(*node.state, place.path);

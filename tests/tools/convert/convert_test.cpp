@@ -10,6 +10,7 @@
 #include "weights/foreign/network_weights.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/hdf5/file.h"
+#include "weights/tensor_files/safetensors.h"
 #include "weights/tensor_files/tensor_file.h"
 
 #include <fmt/format.h>
@@ -147,6 +148,16 @@ TEST_F(Convert, AListOfLongNamesAndManyValues) {
                            "one +U8 +\\[1, 2100000\\] +0 +255 +99\\.5\n"}) {
     EXPECT_TRUE(std::regex_search(list.out, std::regex(line))) << line << list.out;
   }
+}
+
+TEST_F(Convert, AListOfTheLargestIntegers) {
+  const std::uint64_t value = ~std::uint64_t{1};
+  const std::vector<std::byte> bytes = write_safetensors(
+      {{"large", ElementType::kU64, {1}, std::as_bytes(std::span(&value, 1))}}, {});
+  folder_.write("u.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Finished list = run("convert", {in("u.safetensors"), "--list", "-q"});
+  EXPECT_TRUE(std::regex_search(list.out, std::regex("large +U64 +\\[1\\] +1\\.8447e\\+19 ")))
+      << list.out;
 }
 
 // A signal while a file is read, while one is written, and just before the rename.
