@@ -28,6 +28,8 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
                            std::int64_t images, MemoryOf where) {
   const bool gpu = where == MemoryOf::kGpu;
   const char* whose = gpu ? "the GPU's" : "this machine's";
+  const std::string in_each =
+      need.processes == 1 ? "" : fmt::format(" in each of {} processes", need.processes);
   const std::int64_t needed = need.fixed + images * need.per_image;
   if (needed <= free) return "";
   // Batches are whole classes, mostly of 2, 4 or 8 images.
@@ -35,18 +37,18 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
   const std::int64_t most = images_that_fit(need, free);
   if (most == 0) {
     return fmt::format(
-        "{} memory is too small: a single image needs {}, {} are free; end what else runs {}, or "
+        "{} memory is too small: a single image{} needs {}, {} are free; end what else runs {}, or "
         "take a smaller network or image",
-        whose, gibibytes(need.fixed + need.per_image), gibibytes(free),
+        whose, in_each, gibibytes(need.fixed + need.per_image), gibibytes(free),
         gpu ? "on the GPU (nvidia-smi)" : "here");
   }
   // Smaller batches may not hold whole classes.
   const std::string smaller =
-      most < kRound ? "" : fmt::format(" or --batch {}", most / kRound * kRound);
+      most < kRound ? "" : fmt::format(" or --batch {}", most / kRound * kRound * need.processes);
   return fmt::format(
-      "{} memory is too small: {} at a time need {}, {} are free; use --chunk {} "
+      "{} memory is too small: {} at a time{} need {}, {} are free; use --chunk {} "
       "(the batch in pieces){}",
-      whose, counted(images, "image"), gibibytes(needed), gibibytes(free),
+      whose, counted(images, "image"), in_each, gibibytes(needed), gibibytes(free),
       chunk_that_fits(need, free, batch), smaller);
 }
 }  // namespace rk

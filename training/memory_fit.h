@@ -15,6 +15,9 @@ struct MemoryNeed {
   std::int64_t fixed = 0;      // independent of the batch: parameters, optimizer, workspaces, the
                                // loss
   std::int64_t per_image = 0;  // for each image in the network at the same time
+  // Processes that share a batch; those of one machine share its memory too, and `fixed` and
+  // `per_image` are sums over them. Images and batches are those of each process.
+  int processes = 1;
 };
 
 enum class MemoryOf : std::uint8_t { kGpu, kMachine };
@@ -30,7 +33,7 @@ std::int64_t chunk_that_fits(const MemoryNeed& need, std::int64_t free, std::int
 
 // Advice if the network takes `images` at a time (all of `batch`, or a chunk) and they do not fit:
 // one line for an error, naming the largest --chunk that divides the batch and the largest --batch
-// (a multiple of 8; none below 8). Empty if they fit.
+// (that of all processes, of each a multiple of 8; none below 8). Empty if they fit.
 std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64_t batch,
                            std::int64_t images, MemoryOf where = MemoryOf::kGpu);
 

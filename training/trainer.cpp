@@ -1,6 +1,7 @@
 #include "training/trainer.h"
 
 #include "engine/base/error.h"
+#include "engine/group/process_device.h"
 #include "engine/system/host_memory.h"
 #include "layers/graphs/graph_runner.h"
 #include "training/memory_fit.h"
@@ -93,7 +94,12 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
                            MemoryOf where) {
     MemoryNeed need{.fixed = static_cast<std::int64_t>(footprint.workspace_bytes) + fixed +
                              options_.other_bytes,
-                    .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk};
+                    .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk,
+                    .processes = options_.processes->size()};
+    if (where == MemoryOf::kMachine) {
+      need.fixed = sum_on_machine(*options_.processes, need.fixed);
+      need.per_image = sum_on_machine(*options_.processes, need.per_image);
+    }
     if (options_.chunk < share) need.fixed += in_parts;
     if (fitting_advice(need, free, share, options_.chunk, where).empty()) return;
     if (options_.chunk == share) need.fixed += in_parts;

@@ -46,6 +46,19 @@ LocalRank local_rank_of(ProcessGroup& processes, std::uint64_t machine) {
   return {same(machines.begin() + processes.rank()), same(machines.end())};
 }
 
+std::int64_t sum_on_machine(ProcessGroup& processes, std::int64_t mine, std::uint64_t machine) {
+  struct Part {
+    std::uint64_t machine;
+    std::int64_t value;
+  };
+  std::vector<Part> parts(static_cast<std::size_t>(processes.size()));
+  const Part own{machine, mine};
+  processes.all_gather<Part>({&own, 1}, parts);
+  std::int64_t sum = 0;
+  for (const Part& part : parts) sum += part.machine == machine ? part.value : 0;
+  return sum;
+}
+
 DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report,
                            ProcessGroup& processes, std::uint64_t machine) {
   if (processes.alone()) return choose_device(request, report);

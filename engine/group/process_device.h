@@ -20,10 +20,14 @@ struct LocalRank {
 };
 LocalRank local_rank_of(ProcessGroup& processes, std::uint64_t machine);
 
+// The sum over the processes of this machine, which share its memory. Collective.
+std::int64_t sum_on_machine(ProcessGroup& processes, std::int64_t mine,
+                            std::uint64_t machine = machine_id());
+
 // Collective; for a single process, choose_device(request, report). If a process finds no GPU,
 // `auto` takes the CPU for all and says why; `cuda` ends all of them: the first process without one
-// throws a DeviceError with the reason, the others an empty one. Throws UsageError if processes of
-// one machine would use the same GPU.
+// throws a DeviceError with the reason, the others ReportedByAnother. Throws UsageError if
+// processes of one machine would use the same GPU.
 DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report,
                            ProcessGroup& processes, std::uint64_t machine = machine_id());
 

@@ -53,6 +53,17 @@ TEST(ProcessDevice, AProcessThatSeesOneGpuTakesThat) {
   EXPECT_EQ(chosen("cuda", {7, 7, 7}, {1, 1, 1}), (Said{"cuda:0", "cuda:0", "cuda:0"}));
 }
 
+TEST(ProcessDevice, SumsAreThoseOfAMachine) {
+  const std::vector<std::uint64_t> machines = {7, 9, 7};
+  std::vector<std::int64_t> sums(machines.size());
+  ThreadGroup::run(3, [&](ProcessGroup& group) {
+    const auto rank = static_cast<std::size_t>(group.rank());
+    sums[rank] = sum_on_machine(group, std::int64_t{1} << (40 + rank), machines[rank]);
+  });
+  constexpr std::int64_t kOne = std::int64_t{1} << 40;
+  EXPECT_EQ(sums, (std::vector<std::int64_t>{5 * kOne, 2 * kOne, 5 * kOne}));
+}
+
 TEST(ProcessDevice, AProcessAloneChoosesAsIfThereWereNoGroup) {
   EXPECT_EQ(chosen("cuda:3", {7}, {4}), (Said{"cuda:3"}));
   EXPECT_EQ(chosen("auto", {7}, {4}), (Said{"cuda:0"}));

@@ -61,6 +61,17 @@ TEST(MemoryFit, NotEvenOne) {
   EXPECT_EQ(fitting_advice(need, kGiB, 128, 1), said);
 }
 
+// Three processes take 8 images each of a batch of 24.
+TEST(MemoryFit, ABatchIsThatOfAllProcesses) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8, .processes = 3};
+  EXPECT_EQ(fitting_advice(need, 4 * kGiB, 32, 32, MemoryOf::kMachine),
+            "this machine's memory is too small: 32 images at a time in each of 3 processes need "
+            "6.00 GiB, 4.00 GiB are free; use --chunk 16 (the batch in pieces) or --batch 48");
+  EXPECT_EQ(fitting_advice(need, kGiB, 32, 32, MemoryOf::kMachine),
+            "this machine's memory is too small: a single image in each of 3 processes needs 2.12 "
+            "GiB, 1.00 GiB are free; end what else runs here, or take a smaller network or image");
+}
+
 TEST(MemoryFit, TheMachinesMemoryIsCalledThat) {
   const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};
   EXPECT_EQ(fitting_advice(need, 10 * kGiB, 128, 128, MemoryOf::kMachine),

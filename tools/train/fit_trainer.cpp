@@ -36,7 +36,7 @@ std::int64_t evaluation_bytes(const TrainerFit& fit) {
   return static_cast<std::int64_t>(plan_evaluation(embedder, fit.settings));
 }
 
-BesideTrainer bytes_beside(const TrainerFit& fit) {
+BesideTrainer bytes_beside(const TrainerFit& fit, const ProcessGroup& processes) {
   const TrainSettings& settings = fit.settings;
   const auto side = static_cast<std::int64_t>(settings.image_size);
   BesideTrainer bytes;
@@ -52,7 +52,11 @@ BesideTrainer bytes_beside(const TrainerFit& fit) {
     return bytes;
   }
   bytes.loading = fit.loading;
-  if (fit.held_out != nullptr) bytes.evaluation = evaluation_bytes(fit);
+  if (!processes.first()) {
+    bytes.loading.evaluation_ring = 0;  // the first one alone evaluates
+  } else if (fit.held_out != nullptr) {
+    bytes.evaluation = evaluation_bytes(fit);
+  }
   return bytes;
 }
 
@@ -113,7 +117,7 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
 
 std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options) {
   const TrainSettings& settings = fit.settings;
-  const BesideTrainer beside = bytes_beside(fit);
+  const BesideTrainer beside = bytes_beside(fit, *options.processes);
   options.other_bytes = beside.all();
   while (true) {
     try {

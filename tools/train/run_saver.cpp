@@ -20,7 +20,7 @@ void RunSaver::require_room(std::uint64_t checkpoint_bytes, std::int64_t saves) 
   rk::require_room(folder_, static_cast<std::uint64_t>(more) * checkpoint_bytes, files_);
 }
 
-void RunSaver::take_folder(const std::string& settings_toml, bool csv) {
+void RunSaver::take_folder(bool csv) {
   lock_->keep();
   std::vector<std::string> ours(kRunCheckpoints.begin(), kRunCheckpoints.end());
   ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
@@ -30,7 +30,6 @@ void RunSaver::take_folder(const std::string& settings_toml, bool csv) {
     std::error_code ignored;
     fs::remove(fs::path(folder_) / "metrics.csv", ignored);
   }
-  write_atomic(fs::path(folder_) / "settings.toml", settings_toml);
 }
 
 void RunSaver::save_last(std::span<const std::byte> state, std::int64_t step) {

@@ -30,7 +30,7 @@ class RunSaver {
   void require_room(std::uint64_t checkpoint_bytes, std::int64_t saves);
   // Makes the folder the run's: it stays when the run ends, and what earlier starts left behind
   // goes. csv: whether the run writes metrics.csv.
-  void take_folder(const std::string& settings_toml, bool csv);
+  void take_folder(bool csv);
 
   // Throw InputError, also if the folder was moved away and another run's is in its place.
   void save_last(std::span<const std::byte> state, std::int64_t step);

@@ -160,7 +160,11 @@ void TrainRun::start_from_checkpoint() {
   add_classes(now.classes, run_.classes);
   now.classes = std::move(run_.classes);
   run_ = std::move(now);
-  run_.batch = std::min(run_.batch, sampler_->batches_per_epoch());  // changed data may have fewer
+  if (const std::int64_t batches = sampler_->batches_per_epoch(); run_.batch > batches) {
+    // Changed data have fewer; the epoch's loss is a mean over them.
+    run_.loss_sum *= static_cast<double>(batches) / static_cast<double>(run_.batch);
+    run_.batch = batches;
+  }
   if (!same_data) run_.bad_images.clear();
   trainer_->go_on_in_schedule(run_.epoch * sampler_->batches_per_epoch() + run_.batch);
   source_sha256_ = checkpoint.model().source_sha256;
@@ -185,7 +189,7 @@ void TrainRun::describe() const {
 
 void TrainRun::prepare_folder() {
   prepared_ = true;
-  if (processes_.first()) saver_.take_folder(table_.toml(), settings_.log == "csv");
+  if (processes_.first()) saver_.take_folder(settings_.log == "csv");
 }
 
 void TrainRun::record_origin() const {
@@ -245,6 +249,7 @@ void TrainRun::execute() {
   rehearse_saving();  // when all threads and buffers exist
   prepare_folder();
   if (processes_.first()) {
+    write_atomic(fs::path(settings_.out) / "settings.toml", table_.toml());
     record_origin();
     record_.write();
   }

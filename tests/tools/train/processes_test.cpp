@@ -76,6 +76,15 @@ class TrainProcesses : public testing::Test {
                                                const std::string& what) {
     return together(train, failing(train, what));
   }
+  // On a machine with so much free memory.
+  std::vector<std::string> with_free(int mebibytes, const std::vector<std::string>& words) const {
+    folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
+                                         std::int64_t{mebibytes} << 10));
+    std::vector<std::string> all = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
+                                    "RK_FAKE_MEMINFO_FILE=" + in("meminfo")};
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+  }
   std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
   Finished run(const std::vector<std::string>& words) const {
     return run_to_end(words, folder_.path().string());
@@ -165,12 +174,7 @@ TEST_F(TrainProcesses, WhatConcernsAllIsSaidOnce) {
   EXPECT_EQ(help.code, 0) << help.err;
   EXPECT_TRUE(holds(help.out, "Usage: "));
   EXPECT_EQ(help.out.find("Usage: "), help.out.rfind("Usage: "));
-  // Memory for no single image.
-  folder_.write("meminfo", "MemTotal: 9999999 kB\nMemAvailable: 1000 kB\n");
-  std::vector<std::string> little = command(2, "run", {});
-  little.insert(little.begin() + 1, {std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
-                                     "RK_FAKE_MEMINFO_FILE=" + in("meminfo")});
-  const Finished memory = run(little);
+  const Finished memory = run(with_free(1, command(2, "run", {})));
   EXPECT_EQ(memory.code, 5) << memory.err;
   EXPECT_TRUE(says_one_error(memory.err));
   // A signal to all while they read the checkpoint.
@@ -183,6 +187,20 @@ TEST_F(TrainProcesses, WhatConcernsAllIsSaidOnce) {
   const std::string nothing = "stopped by SIGUSR1; nothing was written";
   EXPECT_TRUE(holds(stopped.err, nothing));
   EXPECT_EQ(stopped.err.find(nothing), stopped.err.rfind(nothing)) << stopped.err;
+}
+
+// The processes of a machine share its memory: what is enough for one is not for three.
+TEST_F(TrainProcesses, ShareTheMemoryOfTheirMachine) {
+  const std::vector<std::string> settings = {"--batch",  "24", "--per-class", "4",
+                                             "--epochs", "1",  "--batches",   "1"};
+  const std::string said = "this machine's memory is too small: ";
+  constexpr int kEnoughForOne = 24;  // MiB
+  EXPECT_EQ(run(with_free(kEnoughForOne, command(1, "alone", settings))).code, 0);
+  const Finished three = run(with_free(kEnoughForOne, command(3, "run", settings)));
+  EXPECT_EQ(three.code, 5) << three.err;
+  EXPECT_TRUE(holds(three.err, said));
+  EXPECT_TRUE(holds(three.err, " in each of 3 processes need"));
+  EXPECT_EQ(run(with_free(4 * kEnoughForOne, command(3, "run", settings))).code, 0);
 }
 
 // Each process meets only the bad pictures in its part of the batches, but those of both must be

@@ -264,6 +264,22 @@ TEST_F(RunRecord, TheFirstEpochWithAValueIsTheBestSoFar) {
   EXPECT_EQ(best.best, std::max(fourth, fifth));
 }
 
+// Of eight batches an epoch, changed data leave four; at least six were done before.
+TEST_F(RunRecord, AnEpochWhoseDataShrinkKeepsItsLoss) {
+  folder_.classes("pics/train/c", 8, 16);
+  folder_.classes("pics/test/t", 2, 4);
+  const Words words = on_pictures("run", {"--batches", "0", "--epochs", "1"});
+  const std::string signal = fmt::format("open,{},1,s{},/pics/train/", 128 + 16 * 8 - 1, SIGUSR1);
+  ASSERT_EQ(run(with_faults(words, signal)).code, 128 + SIGUSR1);
+  const RunState stopped = Checkpoint(in("run/last.h5")).run();
+  ASSERT_GT(stopped.batch, 4);
+  for (int c = 4; c < 8; ++c) std::filesystem::remove_all(in(fmt::format("pics/train/c{}", c)));
+  const Finished done = resume("run", {"--allow-changed-data"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const double mean = stopped.loss_sum / static_cast<double>(stopped.batch);
+  EXPECT_NEAR(metrics("run").at(1)["loss"].get<double>(), mean, 1e-6 * mean);
+}
+
 // Held-out classes of one picture each have nothing to find: their metrics are undefined, not 0.
 TEST_F(RunRecord, WhatIsUndefinedIsNoZeroAndNeedsNoPatience) {
   folder_.classes("lone/train/c", 8, 4);

@@ -67,8 +67,11 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   ASSERT_EQ(saved.code, 0) << saved.err;
   EXPECT_EQ(json::parse(file_text(in("saved.json")))["metrics"]["map_at_r"], lines[2]["map_at_r"]);
 
-  // A finished run has nothing left to do, and must not be overwritten unasked.
-  EXPECT_TRUE(holds(resume("run").out, "all 2 epochs are done"));
+  // A finished run has nothing left to do, and must not be overwritten unasked. Its settings stay
+  // those that it was trained with.
+  const std::string settings = file_text(in("run/settings.toml"));
+  EXPECT_TRUE(holds(resume("run", {"--epochs", "1", "--lr", "5"}).out, "all 2 epochs are done"));
+  EXPECT_EQ(file_text(in("run/settings.toml")), settings);
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));
