@@ -1,6 +1,7 @@
 #include "tools/common/metrics_report.h"
 
 #include "engine/base/english.h"
+#include "tools/cli/cli.h"
 
 #include <fmt/format.h>
 
@@ -154,7 +155,7 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
                           const Intervals* intervals) {
   const std::string name = protocol.empty() ? protocol_name(m) : protocol;
   std::string out = fmt::format(
-      "{}\n{}, {}: {}{}\n{} with a relevant candidate; left out: {} without\n", what,
+      "{}\n{}, {}: {}{}\n{} with a relevant candidate; left out: {} without\n", one_line(what),
       grouped_count(m.num_queries, "query"), grouped_count(m.num_gallery, "candidate"),
       protocol.empty() ? "" : fmt::format("{}, ", protocol), protocol_text(m),
       grouped_count(m.num_queries_valid, "query"), grouped(m.num_queries - m.num_queries_valid));
@@ -196,8 +197,8 @@ std::string draws_table(const std::string& what, const DrawnMetrics& m, const Dr
   std::string out = fmt::format(
       "{}\n{}, {}: {}, one drawn image of each class is the gallery; mean of {} "
       "draws; inner product as given; ties count against the query\n\n",
-      what, grouped_count(m.num_queries, "query"), grouped_count(m.num_gallery, "candidate"),
-      protocol, options.draws);
+      one_line(what), grouped_count(m.num_queries, "query"),
+      grouped_count(m.num_gallery, "candidate"), protocol, options.draws);
   const auto drawn = [&](const std::string& metric, const DrawnMetric& values) {
     out += row(metric, text_of_metric(values.mean),
                fmt::format("+- {} (deviation of the draws); {}", text_of_metric(values.deviation),

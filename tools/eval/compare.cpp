@@ -1,6 +1,7 @@
 #include "tools/eval/compare.h"
 
 #include "engine/base/error.h"
+#include "tools/cli/cli.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/common/metrics_report.h"
@@ -54,8 +55,9 @@ std::vector<Compared> compared(const Metrics& a, const Metrics& b, const RankInt
 
 void say(const std::string& what, const std::vector<ReportedRun>& runs,
          const std::vector<Compared>& rows, double confidence) {
-  print("{}\nA: {}\nB: {}\n\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", what,
-        runs[0].name, runs[1].name, "", "A", "B", "B - A", 100 * confidence);
+  print("{}\nA: {}\nB: {}\n\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n",
+        one_line(what), one_line(runs[0].name), one_line(runs[1].name), "", "A", "B", "B - A",
+        100 * confidence);
   for (const Compared& row : rows) {
     const char* told = row.difference.low > 0    ? "B is higher"
                        : row.difference.high < 0 ? "A is higher"

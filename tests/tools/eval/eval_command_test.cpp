@@ -49,6 +49,14 @@ TEST_F(EvalCommand, WritesTheMetricsAsJson) {
   EXPECT_EQ(metrics.at("per_query").at("ap").size(), metrics.at("num_queries"));
 }
 
+// A file's name may hold what a terminal obeys.
+TEST_F(EvalCommand, NamesAreShownAsOneLine) {
+  std::filesystem::copy_file(kGoldens + "single.h5", in("a\n\x1b[31mb.h5"));
+  const Finished done = run_here("eval", {"--embeddings", in("a\n\x1b[31mb.h5")}, make_eval());
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "/a\\n\\x1b[31mb.h5"));
+}
+
 TEST_F(EvalCommand, FlagsWithoutEffectAreTold) {
   const std::vector<std::string> flags = {
       "--embeddings", kGoldens + "single.h5", "--per-query", "--curves", "--topk", "3"};
