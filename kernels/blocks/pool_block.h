@@ -215,8 +215,10 @@ template <class T> struct MaxPoolGradient {
       for (int out_row = down.first; out_row < down.end; ++out_row) {
         for (int out_column = across.first; out_column < across.end; out_column += 2) {
           const bool both = out_column + 1 < across.end;
-          const std::uint8_t* const choices = row_choices + out_column * shape.channels;
-          const T* const gradients = row_gradients + out_column * shape.y_stride;
+          const int choice_at = out_column * shape.channels;
+          const int gradient_at = out_column * shape.y_stride;
+          const std::uint8_t* const choices = row_choices + choice_at;
+          const T* const gradients = row_gradients + gradient_at;
           auto chosen = ComparedBytes<kWidth>::load(choices);
           const auto gradient = load_pack<kWidth>(gradients);
           auto next_chosen = ComparedBytes<kWidth>::load(choices + (both ? shape.channels : 0));

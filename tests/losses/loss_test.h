@@ -63,7 +63,7 @@ template <class Run, class Part>
 Spread spread_of(const LossData<double>& data, const LossResult<double>& at, double by,
                  std::uint64_t draws, const Run& run, const Part& part) {
   Spread spread;
-  const std::vector<double> grad = part(at.grad);
+  const auto& grad = part(at.grad);
   for (std::uint64_t k = 0; k < draws; ++k) {
     CounterRandom random(k, 6, 0);
     LossData<double> near = data;

@@ -124,7 +124,7 @@ std::optional<std::string> name_of_transformers(const std::string& name) {
   scan.need(".");
   if (!scan.good()) return std::nullopt;
   const std::string front = fmt::format("layer{}.{}.", stage, block);
-  const std::string further = front + scan.rest();  // of a part that torchvision's network lacks
+  std::string further = front + scan.rest();  // of a part that torchvision's network lacks
   if (scan.eat("shortcut.")) {
     if (scan.eat("convolution.")) return front + "downsample.0." + scan.rest();
     if (scan.eat("normalization.")) return front + "downsample.1." + scan.rest();
