@@ -85,7 +85,7 @@ void take_memory(const ArrayFile& file, const EmbeddingSet& rows, LossData<S>& d
   const StoredArray& stored = required(file, "memory_labels");
   const std::string from = place_of(file, stored.name);
   Labels labels = labels_of(stored, data.memory, data.dim, from, place_of(file, array->name));
-  if (rows.classes.empty()) refuse_names(labels, from, "labels");
+  if (rows.classes.empty()) refuse_names(labels.names, from, "labels");
   if (labels.classes.empty() && !rows.classes.empty()) {
     fail<InputError>("{}: holds numbers, but labels are names; give names", from);
   }
@@ -108,8 +108,8 @@ void check_batch_rows(std::int64_t rows, const std::string& from) {
                    from, rows, kMost);
 }
 
-void refuse_names(const Labels& labels, const std::string& from, const std::string& others) {
-  if (!labels.names) return;
+void refuse_names(bool names, const std::string& from, const std::string& others) {
+  if (!names) return;
   fail<InputError>("{}: holds names, but {} go by number; give numbers", from, others);
 }
 
@@ -130,8 +130,7 @@ LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::
   data.embeddings.assign(values.begin(), values.end());
   data.labels = read.set.labels;
   if (kind == LossKind::kProxies) {
-    refuse_names({{}, {}, "", !read.set.classes.empty()},
-                 fmt::format("{}: labels", printable(path)), "proxies");
+    refuse_names(!read.set.classes.empty(), fmt::format("{}: labels", printable(path)), "proxies");
     const StoredArray& proxies = required(file, "proxies");
     data.proxies = matrix<S>(file, proxies, data.dim);
     data.classes = proxies.dims()[0];

@@ -15,8 +15,8 @@ LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::
 // large.
 void check_batch_rows(std::int64_t rows, const std::string& from);
 
-// Throws InputError, which begins with `from`, if the labels are names where numbers are needed:
+// Throws InputError, which begins with `from`, if labels are `names` where numbers are needed:
 // beside `others`.
-void refuse_names(const Labels& labels, const std::string& from, const std::string& others);
+void refuse_names(bool names, const std::string& from, const std::string& others);
 
 }  // namespace rk

@@ -108,7 +108,7 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
         read_labels(labels, data.rows, data.dim, fmt::format("{}: {}", file.name(), rows));
     const bool proxies = kind == LossKind::kProxies;
     if (proxies || file.has("/memory_labels")) {
-      refuse_names(given, printable(labels), proxies ? "proxies" : "/memory_labels");
+      refuse_names(given.names, printable(labels), proxies ? "proxies" : "/memory_labels");
     }
     data.labels = std::move(given.labels);
   }

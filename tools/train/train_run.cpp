@@ -450,7 +450,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   if (best) best_epoch_ = run_.epoch;
   record(std::move(entry), timing);
   if (!processes_.first()) return;
-  const std::vector<std::byte> bytes = state();
+  const std::vector<std::byte> bytes = checkpoint();
   // best.h5 first: a run killed before last.h5 is written repeats this epoch with the same result.
   try {
     saver_.require_own_folder();
