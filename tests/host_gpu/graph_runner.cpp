@@ -154,26 +154,28 @@ class Run {
     }
   }
 
-  // Calls f(output pixel, input pixel, tap) for every pair of pixels that a tap joins.
-  template <class F> void for_each_tap(const Graph::Operation& operation, F&& f) const {
+  struct Pixels {
+    std::int64_t out, in;
+  };
+
+  // The pairs of pixels that the tap at row kh and column kw of the window joins.
+  std::vector<Pixels> joined_by(const Graph::Operation& operation, std::int64_t kh,
+                                std::int64_t kw) const {
     const auto [x, w, y] = Graph::convolution(operation);
-    const Shape &in = shape(x), &weight = shape(w), &out = shape(y);
+    const Shape &in = shape(x), &out = shape(y);
     const auto& [stride, padding] = operation.window;
+    std::vector<Pixels> pairs;
     for (std::int64_t n = 0; n < in[0]; ++n) {
       for (std::int64_t oh = 0; oh < out[1]; ++oh) {
         for (std::int64_t ow = 0; ow < out[2]; ++ow) {
-          for (std::int64_t kh = 0; kh < weight[1]; ++kh) {
-            for (std::int64_t kw = 0; kw < weight[2]; ++kw) {
-              const std::int64_t row = oh * stride[0] + kh - padding[0];
-              const std::int64_t column = ow * stride[1] + kw - padding[1];
-              if (row < 0 || row >= in[1] || column < 0 || column >= in[2]) continue;
-              f((n * out[1] + oh) * out[2] + ow, (n * in[1] + row) * in[2] + column,
-                kh * weight[2] + kw);
-            }
-          }
+          const std::int64_t row = oh * stride[0] + kh - padding[0];
+          const std::int64_t column = ow * stride[1] + kw - padding[1];
+          if (row < 0 || row >= in[1] || column < 0 || column >= in[2]) continue;
+          pairs.push_back({(n * out[1] + oh) * out[2] + ow, (n * in[1] + row) * in[2] + column});
         }
       }
     }
+    return pairs;
   }
 
   void convolution(const Graph::Operation& operation) {
@@ -188,29 +190,39 @@ class Run {
       }
     }
     double *image = at(x).data(), *weight = at(w).data(), *result = at(y).data();
-    for_each_tap(operation, [&](std::int64_t out, std::int64_t in, std::int64_t tap) {
-      double* pixel = image + in * inputs;
-      for (std::int64_t o = 0; o < outputs; ++o) {
-        double* row = weight + (o * taps + tap) * inputs;
-        double& value = result[out * outputs + o];
-        switch (operation.op) {
-          case Graph::Op::kConv: {
-            double sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (std::int64_t c = 0; c < inputs; ++c) sum += pixel[c] * row[c];
-            value += sum;
-            break;
+    const bool forward = operation.op == Graph::Op::kConv;
+    const auto add = [](double* to, double factor, const double* from, std::int64_t count) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) to[i] += factor * from[i];
+    };
+    // Some pixels at a time, which stay in the cache while all weights pass.
+    constexpr std::size_t kPixels = 8;
+    Values columns(forward ? static_cast<std::size_t>(inputs * outputs) : 0);  // of a tap, by input
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      const auto weights = [&](std::int64_t o) { return weight + (o * taps + tap) * inputs; };
+      for (std::int64_t i = 0; i < std::ssize(columns); ++i) {
+        columns[static_cast<std::size_t>(i)] = weights(i % outputs)[i / outputs];
+      }
+      const std::vector<Pixels> pairs = joined_by(operation, tap / shape(w)[2], tap % shape(w)[2]);
+      for (std::size_t first = 0; first < pairs.size(); first += kPixels) {
+        const std::span some(pairs.data() + first, std::min(kPixels, pairs.size() - first));
+        for (std::int64_t k = 0; k < (forward ? inputs : outputs); ++k) {
+          for (const Pixels& pair : some) {
+            double* pixel = image + pair.in * inputs;
+            double* sums = result + pair.out * outputs;
+            if (forward) {
+              add(sums, pixel[k], columns.data() + k * outputs, outputs);
+            } else if (sums[k] == 0) {
+              continue;  // half of a gradient behind ReLU
+            } else if (operation.op == Graph::Op::kDgrad) {
+              add(pixel, sums[k], weights(k), inputs);
+            } else {
+              add(weights(k), sums[k], pixel, inputs);
+            }
           }
-          case Graph::Op::kDgrad:
-            if (value == 0) break;
-            for (std::int64_t c = 0; c < inputs; ++c) pixel[c] += value * row[c];
-            break;
-          default:
-            if (value == 0) break;
-            for (std::int64_t c = 0; c < inputs; ++c) row[c] += value * pixel[c];
         }
       }
-    });
+    }
     for (std::size_t i = 0; i < exact.size(); ++i) at(operation.inputs[i]) = std::move(exact[i]);
     Values& sums = at(operation.outputs[0]);
     const auto products = static_cast<double>(shape(y).elements() * taps * inputs);

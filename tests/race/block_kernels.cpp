@@ -44,12 +44,12 @@ template <class State> class EmulatedGrid {
  public:
   explicit EmulatedGrid(State& state) : state_(state) {}
   template <class Kernel> void run(const Kernel& kernel) const {
-    for (int index = 0; index < kernel.blocks(); ++index) {
-      typename SharedMemoryOf<Kernel, State::kThreads>::Type shared;
-      std::memset(&shared, 0xFF, sizeof(shared));
-      run_block(state_, index, kernel.blocks(),
-                [&](const auto& block) { run_on_block(kernel, block, shared); });
-    }
+    using Shared = typename SharedMemoryOf<Kernel, State::kThreads>::Type;
+    std::vector<Shared> shared(static_cast<std::size_t>(kernel.blocks()));
+    std::memset(static_cast<void*>(shared.data()), 0xFF, shared.size() * sizeof(Shared));
+    run_blocks(state_, kernel.blocks(), [&](const auto& block) {
+      run_on_block(kernel, block, shared[static_cast<std::size_t>(block.index())]);
+    });
   }
 
  private:

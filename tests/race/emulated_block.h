@@ -49,7 +49,7 @@ template <class State> class EmulatedBlockOf {
   static constexpr int kWarpSize = State::kWarpSize;
 
   // Block `index` of `blocks`.
-  EmulatedBlockOf(State& state, int thread, int index = 0, int blocks = 1)
+  EmulatedBlockOf(State& state, int thread, int index, int blocks)
       : state_(&state), thread_(thread), index_(index), blocks_(blocks) {}
 
   int thread() const { return thread_; }
@@ -111,12 +111,17 @@ using EmulatedBlock = EmulatedBlockOf<BlockState>;
 using WideBlockState = BlockStateOf<8, 32>;
 using EmulatedTeam = BlockTeamOver<EmulatedBlock>;
 
-// Runs work(block) on every thread of block `index` of `blocks`.
-template <class State, class F> void run_block(State& state, int index, int blocks, F&& work) {
+// Runs work(block) on every thread of `blocks` blocks, one block after another. The threads are started
+// once: a thread under ThreadSanitizer costs more than most blocks compute.
+template <class State, class F> void run_blocks(State& state, int blocks, F&& work) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < State::kThreads; ++thread) {
-    threads.emplace_back(
-        [&, thread] { work(EmulatedBlockOf<State>(state, thread, index, blocks)); });
+    threads.emplace_back([&, thread] {
+      for (int index = 0; index < blocks; ++index) {
+        work(EmulatedBlockOf<State>(state, thread, index, blocks));
+        state.block.arrive_and_wait();
+      }
+    });
   }
   for (std::thread& thread : threads) thread.join();
 }

@@ -39,7 +39,7 @@ std::vector<double> run_threads(const Case& test, TeamState& state) {
 
 std::vector<double> run_emulated(const Case& test, BlockState& state) {
   const auto run = test.make();
-  run_block(state, 0, 1, [&](const EmulatedBlock& block) { run->block(EmulatedTeam(block)); });
+  run_blocks(state, 1, [&](const EmulatedBlock& block) { run->block(EmulatedTeam(block)); });
   return run->written();
 }
 
