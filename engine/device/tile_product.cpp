@@ -20,8 +20,8 @@ using Tag = dnnl::memory::format_tag;
 using Descriptor = dnnl::memory::desc;
 constexpr auto kFloat = dnnl::memory::data_type::f32;
 
-// oneDNN plans for the threads it may use, and with several would split `depth` among them. Our
-// products each run on one thread.
+// While one lives, oneDNN plans for and computes with the calling thread alone; with several it
+// would split `depth` among them.
 class OneThread {
  public:
 #if defined(_OPENMP)
@@ -71,7 +71,7 @@ TileProduct::TileProduct(const Context& context, std::int64_t rows, std::int64_t
       "[tile_product] expected columns in steps of 64 and depth in steps of 16, got {} x {} x {}",
       rows, columns, depth);
   try {
-    [[maybe_unused]] const OneThread while_planning;
+    [[maybe_unused]] const OneThread alone;
     const dnnl::engine& engine = context.onednn().engine;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -96,6 +96,7 @@ TileProduct::TileProduct(const Context& context, std::int64_t rows, std::int64_t
 TileProduct::~TileProduct() = default;
 
 void TileProduct::pack(int member, const float* b, void* packed) const {
+  [[maybe_unused]] const OneThread alone;
   Lane& lane = state_->lanes[static_cast<std::size_t>(member)];
   lane.b_rows.set_data_handle(const_cast<float*>(b));
   lane.b.set_data_handle(packed);
@@ -105,6 +106,7 @@ void TileProduct::pack(int member, const float* b, void* packed) const {
 }
 
 void TileProduct::run(int member, const float* a, const void* packed, float* c) const {
+  [[maybe_unused]] const OneThread alone;
   Lane& lane = state_->lanes[static_cast<std::size_t>(member)];
   lane.a.set_data_handle(const_cast<float*>(a));
   lane.b.set_data_handle(const_cast<void*>(packed));

@@ -111,8 +111,8 @@ using EmulatedBlock = EmulatedBlockOf<BlockState>;
 using WideBlockState = BlockStateOf<8, 32>;
 using EmulatedTeam = BlockTeamOver<EmulatedBlock>;
 
-// Runs work(block) on every thread of `blocks` blocks, one block after another. The threads are started
-// once: a thread under ThreadSanitizer costs more than most blocks compute.
+// Runs work(block) on every thread of `blocks` blocks, one block after another. The threads are
+// started once: a thread under ThreadSanitizer costs more than most blocks compute.
 template <class State, class F> void run_blocks(State& state, int blocks, F&& work) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < State::kThreads; ++thread) {

@@ -1,11 +1,13 @@
 #include "tools/eval/eval_command.h"
 
+#include "engine/base/random.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/peak_memory.h"
 #include "tests/support/program_run.h"
+#include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_writer.h"
 #include "weights/hdf5/file.h"
@@ -226,6 +228,30 @@ TEST_F(EvalOfFiles, MeasuresArraysAndSaysWhatTheyAre) {
   EXPECT_EQ(result.at("dtype"), "float32");
   EXPECT_EQ(result.at("normalize"), true);
   EXPECT_EQ(result.at("metrics").at("num_queries"), 6);
+}
+
+// oneDNN splits this depth among three threads and more where it computes with AVX2: the question
+// whether equal rows get equal bits must be put to the product as the passes run it.
+TEST_F(EvalOfFiles, EqualRowsAreEqualOnEveryProcessorWithSeveralThreads) {
+  constexpr int kRows = 600, kDepth = 1024;
+  std::vector<float> rows;
+  std::vector<std::int64_t> labels;
+  CounterRandom random(random_seed(), 0, 0);
+  for (int i = 0; i < kRows * kDepth; ++i) {
+    rows.push_back(static_cast<float>(random.uniform(-1, 1)));
+  }
+  for (int i = 0; i < kRows; ++i) labels.push_back(i / 4);
+  folder_.write("rows.npy", npy_rows(rows, kRows, kDepth));
+  folder_.write("labels.npy", npy_labels(labels));
+  for (const char* threads : {"1", "4"}) {
+    const Finished end = run_to_end(
+        {"/usr/bin/env", "ONEDNN_MAX_CPU_ISA=AVX2", RK_BIN "/eval", "--embeddings", in("rows.npy"),
+         "--labels", in("labels.npy"), "--device", "cpu", "--threads", threads},
+        folder_.path().string());
+    ASSERT_EQ(end.code, 0) << end.err;
+    EXPECT_TRUE(holds(end.out, "ties count against the query")) << end.out;
+    EXPECT_FALSE(holds(end.out, "up to rounding")) << threads << " threads: " << end.out;
+  }
 }
 
 TEST_F(EvalOfFiles, NormalizingIsNotAdvisedTwice) {

@@ -109,6 +109,12 @@ class Architecture(unittest.TestCase):
         gone = "// As in layers/gone.h and (engine/base/error.h)."
         self.assertEqual(missing_files(gone, ROOT), ["layers/gone.h"])
 
+    def test_files_that_use_openmp_are_compiled_with_it(self):
+        listed = re.search(r"set_source_files_properties\(([^)]*?) PROPERTIES\s+COMPILE_OPTIONS \"\$\{OpenMP_CXX_FLAGS\}\"",
+                           (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1].split()
+        use = [file for file in sources() if "_OPENMP" in (ROOT / file).read_text(encoding="utf-8")]
+        self.assertEqual(sorted(use), sorted(listed))
+
     def test_a_name_is_one_types(self):
         headers = {file: (ROOT / file).read_text(encoding="utf-8") for file in sources() if file.endswith((".h", ".cuh"))}
         self.assertEqual(defined_twice(headers), [])
