@@ -19,7 +19,7 @@ double auc_steepness(double ds);
 // The number of thresholds from -1 to 1 inclusive. Throws UsageError if ds does not divide 2.
 int auc_thresholds(double ds);
 // The non-degenerate local minimum of eq. 10, the integral over x in [-1, 1] of
-// (d^2/dx^2 sum_t sg_r(x, t))^2, to a relative 1e-6. Takes up to a second for ds = 0.005.
+// (d^2/dx^2 sum_t sg_r(x, t))^2, to a relative 1e-9. Takes up to a second for ds = 0.005.
 double auc_steepness_solved(double ds);
 
 }  // namespace rk

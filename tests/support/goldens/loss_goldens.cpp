@@ -11,7 +11,7 @@
 namespace rk::golden {
 namespace {
 
-// Removes from each row of `grad` the part along its own embedding.
+// Removes from each row of `grad` the part along its own embedding, if that is not 0.
 void make_tangent(const std::vector<double>& embeddings, std::int64_t dim,
                   std::vector<double>& grad) {
   for (std::size_t at = 0; at < grad.size(); at += static_cast<std::size_t>(dim)) {
@@ -21,6 +21,7 @@ void make_tangent(const std::vector<double>& embeddings, std::int64_t dim,
       along += grad[d] * embeddings[d];
       square += embeddings[d] * embeddings[d];
     }
+    if (square == 0) continue;
     for (std::size_t d = at; d < at + static_cast<std::size_t>(dim); ++d) {
       grad[d] -= along / square * embeddings[d];
     }
