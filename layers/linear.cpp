@@ -31,11 +31,11 @@ template <class T> class LinearNode final : public Node {
 
   NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
     if (casts_ == nullptr) return {};
-    cast_weight_ =
-        casts_->add({.shape = dense(m_, k_), .weight = parameters_.device_value(weight_)}, true);
+    cast_weight_ = casts_->add(
+        {.shape = dense(m_, k_), .weight = parameters_.device_value(weight_)}, /*used=*/true);
     if (bias_ >= 0) {
-      cast_bias_ =
-          casts_->add({.shape = dense(1, m_), .weight = parameters_.device_value(bias_)}, true);
+      cast_bias_ = casts_->add({.shape = dense(1, m_), .weight = parameters_.device_value(bias_)},
+                               /*used=*/true);
     }
     return {};
   }

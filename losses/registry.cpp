@@ -116,7 +116,7 @@ std::string describe_loss(const LossEntry& entry) {
     case LossKind::kEmbeddings:
       out +=
           "  reads /embeddings [N, D], /labels [N]; if there /identities [N], /memory_embeddings\n"
-          "  [M, D], /memory_labels [M] and, with identities, /memory_identities [M]\n";
+          "  [M, D], /memory_labels [M] and, with /identities, /memory_identities [M]\n";
       break;
     case LossKind::kProxies:
       out += "  reads /embeddings [N, D], /labels [N], /proxies [C, D]; labels are rows of those\n";

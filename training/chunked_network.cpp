@@ -80,7 +80,7 @@ void ChunkedNetwork::gather() {
 void ChunkedNetwork::backward() {
   if (parts_.chunks() == 1) {
     take_gradients(0);
-    return sum_while_going_back();
+    return backward_with_all_reduce();
   }
   const Context& context = program_.context();
   Parameters& parameters = program_.parameters();
@@ -119,7 +119,7 @@ void ChunkedNetwork::add_up(std::int64_t chunk) {
 }
 
 // The gradients of the last layers, which lie at the end, are complete first.
-void ChunkedNetwork::sum_while_going_back() {
+void ChunkedNetwork::backward_with_all_reduce() {
   float* gradients = program_.parameters().device_gradients();
   const bool alone = group_->size() == 1;
   std::int64_t end = network_elements_;

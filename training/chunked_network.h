@@ -46,7 +46,7 @@ class ChunkedNetwork {
   void gather();
   void take_gradients(std::int64_t chunk);
   void add_up(std::int64_t chunk);
-  void sum_while_going_back();
+  void backward_with_all_reduce();
 
   Program& program_;
   TensorId tensor_;

@@ -14,25 +14,25 @@ EmbeddingMemory::EmbeddingMemory(const Context& context, std::int64_t batches, s
       embeddings_(
           context.allocate(static_cast<std::size_t>(batches * batch * dim) * sizeof(float))),
       labels_(static_cast<std::size_t>(batches * batch)),
-      identities_(labels_.size()) {}
+      image_ids_(labels_.size()) {}
 
 void EmbeddingMemory::show(LossInput<float>& input) const {
   input.memory = rows_;
   input.memory_embeddings = embeddings_.as<float>();
   input.memory_labels = labels_.data();
-  input.memory_identities = identities_.data();
+  input.memory_image_ids = image_ids_.data();
 }
 
 void EmbeddingMemory::push(const float* embeddings, std::span<const std::int64_t> labels,
-                           std::span<const std::int64_t> identities) {
+                           std::span<const std::int64_t> image_ids) {
   if (capacity() == 0) return;
-  expect(static_cast<std::int64_t>(labels.size()) == batch_ && identities.size() == labels.size(),
+  expect(static_cast<std::int64_t>(labels.size()) == batch_ && image_ids.size() == labels.size(),
          "[memory] expected a batch of {}, got {} labels and {} identities", batch_, labels.size(),
-         identities.size());
+         image_ids.size());
   context_->copy(embeddings_.as<float>() + next_ * dim_, embeddings,
                  static_cast<std::size_t>(batch_ * dim_) * sizeof(float));
   std::copy(labels.begin(), labels.end(), labels_.begin() + next_);
-  std::copy(identities.begin(), identities.end(), identities_.begin() + next_);
+  std::copy(image_ids.begin(), image_ids.end(), image_ids_.begin() + next_);
   rows_ = std::max(rows_, next_ + batch_);
   next_ = (next_ + batch_) % capacity();
 }
@@ -46,7 +46,7 @@ void EmbeddingMemory::save(CheckpointWriter& writer) const {
                  .next = next_,
                  .embeddings = embeddings,
                  .labels = std::span(labels_).first(rows),
-                 .identities = std::span(identities_).first(rows)});
+                 .image_ids = std::span(image_ids_).first(rows)});
 }
 
 bool EmbeddingMemory::load(const Checkpoint& checkpoint) {
@@ -56,7 +56,7 @@ bool EmbeddingMemory::load(const Checkpoint& checkpoint) {
   if (rows == 0 || rows > capacity() || rows % batch_ != 0) return false;
   std::vector<float> embeddings(static_cast<std::size_t>(rows * dim_));
   const std::int64_t next =
-      checkpoint.memory(dim_, embeddings.data(), labels_.data(), identities_.data());
+      checkpoint.memory(dim_, embeddings.data(), labels_.data(), image_ids_.data());
   // A full ring continues at the beginning of a batch; one that is still filling, after its last
   // row.
   const bool fits =

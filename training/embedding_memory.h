@@ -1,5 +1,5 @@
 // The embeddings of the last batches as additional columns of the loss (Rolinek et al. 2020,
-// section 4.3): a ring of T batches with labels and image identities. They get no gradient, and the
+// section 4.3): a ring of T batches with labels and image ids. They get no gradient, and the
 // loss leaves out a query's own image by its identity. Empty at first, so that the first T steps of
 // a run see fewer columns.
 #pragma once
@@ -30,7 +30,7 @@ class EmbeddingMemory {
   // Replaces the oldest batch by this one, [batch, dim] in the same device's memory. Allocates
   // nothing; on a GPU the copy is made in stream order.
   void push(const float* embeddings, std::span<const std::int64_t> labels,
-            std::span<const std::int64_t> identities);
+            std::span<const std::int64_t> image_ids);
 
   void save(CheckpointWriter& writer) const;
   // Restores what a ring of the same size saved. Returns false, leaving the ring empty, if the size
@@ -46,7 +46,7 @@ class EmbeddingMemory {
   std::int64_t next_ = 0;  // the row where the next batch is written
   const Context* context_ = nullptr;
   Memory embeddings_;  // [capacity, dim]
-  std::vector<std::int64_t> labels_, identities_;
+  std::vector<std::int64_t> labels_, image_ids_;
 };
 
 }  // namespace rk

@@ -27,14 +27,14 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
       proxies_(proxies),
       parts_{options.batch, options.chunk, options.processes},
       input_(program, network.input, float_table(options.model), parts_.share()),
-      memory_(context, options.memory, options.batch, options.model.dim),
+      memory_(context, options.memory_batches, options.batch, options.model.dim),
       network_(program, network.embeddings, parts_, *options.processes,
                network_elements(parameters_, proxies), input_,
                options.batchnorm == BatchNormMode::kBatch),
       loss_(make_loss<float>(options.loss)),
       optimizer_(context, options.optimizer, optimizer_groups(parameters_, options.learning),
                  static_cast<std::int64_t>(parameters_.flat_elements())),
-      work_(context, options.graph, [this] { compute(); }),
+      work_(context, options.capture, [this] { compute(); }),
       ends_{Mark(context), Mark(context)} {
   loss_->plan(context, {.rows = options.batch,
                         .memory = memory_.capacity(),
@@ -49,16 +49,16 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
 }
 
 void TrainStep::launch(std::span<const std::int64_t> labels,
-                       std::span<const std::int64_t> identities, double rate) {
+                       std::span<const std::int64_t> image_ids, double rate) {
   labels_ = labels;
-  identities_ = identities;
+  image_ids_ = image_ids;
   loss_->prepare(context_, loss_input());
   state_.send(context_, &StepState::rate, rate);
   input_.take();
   // While the memory fills, the sizes of the loss's products grow with it.
   work_.run(memory_.rows());
   for (std::int64_t c = 0; c < parts_.chunks(); ++c) program_.count_forward();
-  if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, identities);
+  if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, image_ids);
   state_.fetch(context_);
   loss_->fetch(context_);
   ends_[launched_++ % ends_.size()].set();
@@ -70,7 +70,7 @@ LossInput<float> TrainStep::loss_input() const {
   input.dim = options_.model.dim;
   input.embeddings = network_.embeddings();
   input.labels = labels_.data();
-  input.identities = identities_.data();
+  input.image_ids = image_ids_.data();
   memory_.show(input);
   if (proxies_ >= 0) {
     input.classes = options_.classes;
@@ -93,7 +93,7 @@ void TrainStep::value_and_gradient() {
   if (proxies_ >= 0) output.grad_proxies = parameters_.device_gradient(proxies_);
   loss_->launch(context_, loss_input(), output);
   if (options_.precision != Precision::kFp16) return;
-  const float* scale = &state_.place()->loss_scale;
+  const float* scale = &state_.device_ptr()->loss_scale;
   rk::launch(
       context_,
       Scale{.count = options_.batch * options_.model.dim, .factor = scale, .values = output.grad});
@@ -104,8 +104,8 @@ void TrainStep::value_and_gradient() {
 }
 
 void TrainStep::update() {
-  optimizer_.step(context_, state_.place(), parameters_.device_values(),
-                  parameters_.device_gradients(), loss_->place());
+  optimizer_.step(context_, state_.device_ptr(), parameters_.device_values(),
+                  parameters_.device_gradients(), loss_->device_ptr());
 }
 
 TrainStep::Outcome TrainStep::finish() {
@@ -119,10 +119,10 @@ TrainStep::Outcome TrainStep::finish() {
           .hopeless = step.halted};
 }
 
-void TrainStep::go_back(std::span<const std::int64_t> labels,
-                        std::span<const std::int64_t> identities) {
+void TrainStep::recompute(std::span<const std::int64_t> labels,
+                          std::span<const std::int64_t> image_ids) {
   labels_ = labels;
-  identities_ = identities;
+  image_ids_ = image_ids;
   loss_->prepare(context_, loss_input());
   input_.take_back();
   embed();

@@ -48,9 +48,9 @@ class TrainStep {
   void stage(std::span<const std::uint8_t> pixels) { input_.stage(pixels); }
   bool copies_pixels() const { return input_.copies_pixels(); }
   // Launches the step on the staged batch without waiting for a GPU; at most two steps may be
-  // launched and not finished. labels and identities: of the whole batch, of all processes. Throws
+  // launched and not finished. labels and image_ids: of the whole batch, of all processes. Throws
   // InputError if the loss cannot take the batch.
-  void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities,
+  void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> image_ids,
               double rate);
   struct Outcome {
     double loss = 0;
@@ -62,7 +62,7 @@ class TrainStep {
   Outcome finish();  // of the oldest unfinished step; waits for it
   // Repeats all of a step but the update, on the batch of the last step but one; nothing may have
   // been staged since the last launch. Memory columns are the present ones.
-  void go_back(std::span<const std::int64_t> labels, std::span<const std::int64_t> identities);
+  void recompute(std::span<const std::int64_t> labels, std::span<const std::int64_t> image_ids);
 
   // The parts of launch(), for callers that time them: on the batch of the last step.
   void embed() { network_.embed(); }
@@ -103,7 +103,7 @@ class TrainStep {
   DeviceValue<StepState> state_;
   std::array<Mark, 2> ends_;  // of steps, in turn
   std::size_t launched_ = 0, finished_ = 0;
-  std::span<const std::int64_t> labels_, identities_;  // of the step launched last
+  std::span<const std::int64_t> labels_, image_ids_;  // of the step launched last
 };
 
 }  // namespace rk

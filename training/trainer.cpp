@@ -48,13 +48,13 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   expect(parts().share() % options_.chunk == 0, "[trainer] expected chunks that divide {}, got {}",
          parts().share(), options_.chunk);
   const LossEntry& entry = *options_.loss.entry;
-  expect(options_.memory == 0 || takes_memory(entry.kind), "[trainer] {} takes no memory",
+  expect(options_.memory_batches == 0 || takes_memory(entry.kind), "[trainer] {} takes no memory",
          entry.name);
   NetworkSpec spec = network_spec(options_.model, options_.batchnorm);
   spec.orthogonal_embedding = options_.orthogonal_embedding;
   network_ =
       build_network(program_, spec, options_.chunk, options_.model.crop, options_.model.crop);
-  prepare_graphs();
+  build_cudnn_graphs();
   if (entry.kind == LossKind::kProxies) {
     // After the network's parameters, so that the network's gradients are one range.
     proxies_ =
@@ -65,7 +65,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
   parameters_.initialise(context, options_.seed);
   for (Begun& step : begun_) {
     step.labels.resize(static_cast<std::size_t>(options_.batch));
-    step.identities.resize(step.labels.size());
+    step.image_ids.resize(step.labels.size());
     step.own_labels.resize(static_cast<std::size_t>(parts().share()));
     step.own_indices.resize(step.own_labels.size());
   }
@@ -112,8 +112,8 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
     constexpr std::int64_t kLibraries = std::int64_t{512} << 20;
     const std::int64_t side = options_.model.crop;
     // The similarity matrix, and what the rows of the most demanding loss store besides.
-    const std::int64_t loss =
-        3 * std::int64_t{sizeof(float)} * options_.batch * options_.batch * (1 + options_.memory);
+    const std::int64_t loss = 3 * std::int64_t{sizeof(float)} * options_.batch * options_.batch *
+                              (1 + options_.memory_batches);
     return require(2 * array + kPictures * share * 3 * side * side + loss + kLibraries, array,
                    static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
   }
@@ -122,24 +122,24 @@ void Trainer::require_room(const Program::Footprint& footprint) const {
   require((kTraining + kSaving) * array, 0, free_host_bytes(), MemoryOf::kMachine);
 }
 
-void Trainer::prepare_graphs() {
+void Trainer::build_cudnn_graphs() {
   const std::vector<Graph> graphs = graphs_of(program_);
   if (!graphs.empty()) build_graphs(context_, graphs, options_.preparing);
 }
 
 std::optional<StepResult> Trainer::advance(const Batch& batch) {
   begin(batch);
-  if (context_.on_gpu() && under_way_ == 1) return std::nullopt;
+  if (context_.on_gpu() && in_flight_ == 1) return std::nullopt;
   return finish_first();
 }
 
 std::optional<StepResult> Trainer::finish() {
-  if (under_way_ == 0) return std::nullopt;
+  if (in_flight_ == 0) return std::nullopt;
   return finish_first();
 }
 
 StepResult Trainer::step(const Batch& batch) {
-  expect(under_way_ == 0, "[trainer] expected no step under way, got {}", under_way_);
+  expect(in_flight_ == 0, "[trainer] expected no step under way, got {}", in_flight_);
   begin(batch);
   return finish_first();
 }
@@ -147,7 +147,7 @@ StepResult Trainer::step(const Batch& batch) {
 void Trainer::begin(const Batch& batch) {
   expect(batch.count == parts().share(), "[trainer] expected {} images, got {}", parts().share(),
          batch.count);
-  const std::int64_t number = steps_ + under_way_;
+  const std::int64_t number = steps_ + in_flight_;
   Begun& step = begun_[place_of(number)];
   step.result = StepResult{.rate = schedule_.rate(number - schedule_begins_)};
   std::ranges::copy(batch.labels, step.own_labels.begin());
@@ -155,23 +155,23 @@ void Trainer::begin(const Batch& batch) {
   step.batch = batch;
   step.batch.labels = step.own_labels;
   step.batch.indices = step.own_indices;
-  if (stages()) step.batch.pixels = {};
+  if (copies_pixels()) step.batch.pixels = {};
   options_.processes->all_gather<std::int64_t>(batch.labels, step.labels);
-  options_.processes->all_gather<std::int64_t>(batch.indices, step.identities);
+  options_.processes->all_gather<std::int64_t>(batch.indices, step.image_ids);
   if (!std::exchange(staged_, false)) step_->stage(batch.pixels);
   try {
-    step_->launch(step.labels, step.identities, step.result.rate);
+    step_->launch(step.labels, step.image_ids, step.result.rate);
   } catch (const InputError& error) {
     last_ = place_of(number);
     diverged(number, error.what());
   }
-  ++under_way_;
+  ++in_flight_;
 }
 
 StepResult Trainer::finish_first() {
   last_ = place_of(steps_);
   StepResult& result = begun_[last_].result;
-  --under_way_;
+  --in_flight_;
   std::string trouble;
   try {
     const TrainStep::Outcome outcome = step_->finish();
@@ -192,7 +192,7 @@ StepResult Trainer::finish_first() {
     trouble = error.what();
   }
   if (!trouble.empty()) {
-    if (under_way_ > 0) go_back();
+    if (in_flight_ > 0) recompute_last_step();
     diverged(steps_, trouble);
   }
   ++steps_;
@@ -201,14 +201,14 @@ StepResult Trainer::finish_first() {
 
 // Repeats the diverged step, after the step behind it, so that pictures, activations and gradients
 // are those of the batch that the error names.
-void Trainer::go_back() {
-  under_way_ = 0;
+void Trainer::recompute_last_step() {
+  in_flight_ = 0;
   try {
     step_->finish();
   } catch (const InputError&) {
     // The error of a batch that is no longer needed.
   }
-  step_->go_back(begun_[last_].labels, begun_[last_].identities);
+  step_->recompute(begun_[last_].labels, begun_[last_].image_ids);
 }
 
 void Trainer::diverged(std::int64_t number, const std::string& what) const {
@@ -220,13 +220,13 @@ void Trainer::diverged(std::int64_t number, const std::string& what) const {
 }
 
 void Trainer::stage(const Batch& next) {
-  if (!stages()) return;
+  if (!copies_pixels()) return;
   step_->stage(next.pixels);
   staged_ = true;
 }
 
 void Trainer::download() {
-  expect(under_way_ == 0, "[trainer] expected no step under way, got {}", under_way_);
+  expect(in_flight_ == 0, "[trainer] expected no step under way, got {}", in_flight_);
   parameters_.download();
   if (options_.precision == Precision::kFp16) scale_ = step_->scale();
 }
@@ -262,7 +262,7 @@ bool Trainer::load(const Checkpoint& checkpoint, bool same_data) {
   steps_ = checkpoint.run().step;
   upload();
   step_->set_scale(checkpoint.run().loss_scale, steps_);
-  return same_data ? step_->embedding_memory().load(checkpoint) : options_.memory == 0;
+  return same_data ? step_->embedding_memory().load(checkpoint) : options_.memory_batches == 0;
 }
 
 std::int64_t Trainer::network_parameters() const {
@@ -314,11 +314,8 @@ std::vector<std::pair<std::string, std::size_t>> Trainer::reserved() const {
 }
 
 std::size_t Trainer::state_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& [name, reserved] : reserved()) {
-    if (name == "parameters" || name == "optimizer" || name == "memory columns") bytes += reserved;
-  }
-  return bytes;
+  return parameters_.flat_elements() * sizeof(float) + step_->optimizer().state_bytes() +
+         step_->embedding_memory().bytes();
 }
 
 }  // namespace rk

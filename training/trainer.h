@@ -71,13 +71,13 @@ class Trainer {
   // Returns the result of the step still in flight, or none if there is none. Must be called
   // before any call but advance() and stage().
   std::optional<StepResult> finish();
-  int under_way() const { return under_way_; }
+  int steps_in_flight() const { return in_flight_; }
   // advance(), then finish().
   StepResult step(const Batch& batch);
   // On a GPU: begins to upload the batch that advance() is given next.
   void stage(const Batch& next);
   // Whether batches are staged; on the CPU they are read in place.
-  bool stages() const { return step_->copies_pixels(); }
+  bool copies_pixels() const { return step_->copies_pixels(); }
 
   std::int64_t steps() const { return steps_; }  // steps with results
   // Sets the next step's place in the schedule, which otherwise is the step's number: a run resumed
@@ -85,7 +85,7 @@ class Trainer {
   void go_on_in_schedule(std::int64_t place) { schedule_begins_ = steps_ - place; }
   // The step of the last result, or of the DivergedError thrown in its place.
   const StepResult& last() const { return begun_[last_].result; }
-  // That step's batch: labels and identities of this process's share, pictures on the CPU only.
+  // That step's batch: labels and image_ids of this process's share, pictures on the CPU only.
   const Batch& last_batch() const { return begun_[last_].batch; }
 
   Parameters& parameters() { return parameters_; }
@@ -122,20 +122,20 @@ class Trainer {
  private:
   BatchParts parts() const { return {options_.batch, options_.chunk, options_.processes}; }
   void require_room(const Program::Footprint& footprint) const;
-  void prepare_graphs();
+  void build_cudnn_graphs();
   // A step from its start to its result.
   struct Begun {
     StepResult result;
     Batch batch;                                        // of this process's share
     std::vector<std::int64_t> own_labels, own_indices;  // of this process's share
-    std::vector<std::int64_t> labels, identities;       // of the whole batch
+    std::vector<std::int64_t> labels, image_ids;        // of the whole batch
   };
   std::size_t place_of(std::int64_t step) const {
     return static_cast<std::size_t>(step) % begun_.size();
   }
   void begin(const Batch& batch);
   StepResult finish_first();
-  void go_back();
+  void recompute_last_step();
   [[noreturn]] void diverged(std::int64_t number, const std::string& what) const;
 
   const Context& context_;
@@ -151,7 +151,7 @@ class Trainer {
   std::array<Begun, 2> begun_;  // in turn
   std::size_t last_ = 0;        // index into begun_ of the step that last() returns
   std::int64_t steps_ = 0;
-  int under_way_ = 0;  // begun, without a result yet
+  int in_flight_ = 0;  // begun, without a result yet
   LossScaleState scale_;
   bool staged_ = false;  // the next step's batch is staged
 };

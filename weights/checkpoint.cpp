@@ -179,7 +179,7 @@ void CheckpointWriter::memory(const MemoryColumns& columns) {
   const auto rows = static_cast<std::int64_t>(columns.labels.size());
   file_.write(kMemory + "embeddings", {rows, columns.dim}, columns.embeddings.data());
   file_.write(kMemory + "labels", {rows}, columns.labels.data());
-  file_.write(kMemory + "identities", {rows}, columns.identities.data());
+  file_.write(kMemory + "identities", {rows}, columns.image_ids.data());
   file_.write(kMemory + "next", {}, &columns.next);
 }
 
@@ -412,11 +412,11 @@ std::int64_t Checkpoint::memory_rows() const {
 }
 
 std::int64_t Checkpoint::memory(std::int64_t dim, float* embeddings, std::int64_t* labels,
-                                std::int64_t* identities) const {
+                                std::int64_t* image_ids) const {
   const std::int64_t rows = memory_rows();
   file_.read_into(kMemory + "embeddings", {rows, dim}, embeddings);
   file_.read_into(kMemory + "labels", {rows}, labels);
-  file_.read_into(kMemory + "identities", {rows}, identities);
+  file_.read_into(kMemory + "identities", {rows}, image_ids);
   return scalar<std::int64_t>(file_, kMemory + "next");
 }
 

@@ -108,7 +108,7 @@ struct MemoryColumns {
   std::int64_t dim = 0;
   std::int64_t next = 0;
   std::span<const float> embeddings;  // [M, dim]
-  std::span<const std::int64_t> labels, identities;
+  std::span<const std::int64_t> labels, image_ids;
 };
 
 class CheckpointWriter {
@@ -178,7 +178,7 @@ class Checkpoint {
   std::int64_t memory_rows() const;  // 0: the run kept no memory
   // Fills memory_rows() rows; returns `next`.
   std::int64_t memory(std::int64_t dim, float* embeddings, std::int64_t* labels,
-                      std::int64_t* identities) const;
+                      std::int64_t* image_ids) const;
   void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;
 
  private:

@@ -353,7 +353,6 @@ const Batch* Loader::State::next() {
     batch.indices = {slot.indices.data(), count};
     batch.epoch = slot.epoch;
     batch.index = slot.batch;
-    batch.last_of_epoch = slot.batch + 1 == epoch_batches;
     return &batch;
   }
 }

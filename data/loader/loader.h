@@ -35,7 +35,6 @@ struct Batch {
   std::span<const std::int64_t> indices;  // [count] in the data set, of the pictures used
   std::int64_t epoch = 0;
   std::int64_t index = 0;  // of the batch in its epoch
-  bool last_of_epoch = false;
 };
 
 struct BadImage {

@@ -25,7 +25,7 @@ template <class T> class DeviceValue {
     }
   }
   // Address for kernels.
-  T* place() const { return device_.as<T>(); }
+  T* device_ptr() const { return device_.as<T>(); }
 
   // Changes one member before the next work is started; must not be captured. The caller must have
   // waited for the work that the send() before the last preceded, because its buffer is reused.
@@ -33,23 +33,17 @@ template <class T> class DeviceValue {
   void send(const Context& context, Member Record::*member, const Member& value) {
     T* from = next(sent_);
     from->*member = value;
-    if (apart()) context.upload(&(place()->*member), &(from->*member), sizeof(Member));
+    if (apart()) context.upload(&(device_ptr()->*member), &(from->*member), sizeof(Member));
   }
   // Fetches the value as the work so far leaves it; must not be captured. At most two fetches may
   // be outstanding, that is not yet taken.
   void fetch(const Context& context) {
     T* to = next(fetched_);
-    if (apart()) context.download(to, place(), sizeof(T));
+    if (apart()) context.download(to, device_ptr(), sizeof(T));
   }
   // Returns the value of the oldest outstanding fetch(), which the caller must have waited for. On
   // the CPU, returns the current value.
   const T& take() { return *at(fetched_, taken_++); }
-  // fetch(), then take(); waits for all work so far.
-  const T& read(const Context& context) {
-    fetch(context);
-    context.synchronize();
-    return take();
-  }
 
   // Blocking copies, for set-up and saving.
   void set(const T& value) { device_.upload(&value, sizeof(T)); }
@@ -68,7 +62,7 @@ template <class T> class DeviceValue {
 
   bool apart() const { return sent_.places[0].bytes() > 0; }
   T* at(const Host& side, std::size_t number) const {
-    return apart() ? side.places[number % side.places.size()].template as<T>() : place();
+    return apart() ? side.places[number % side.places.size()].template as<T>() : device_ptr();
   }
   T* next(Host& side) const { return at(side, side.used++); }
 

@@ -216,7 +216,6 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   }
   ArenaPlan arena = plan_arena(storages_);
   footprint_.arena_bytes = arena.bytes;
-  footprint_.arena_lower_bound = arena.lower_bound;
   offsets_ = std::move(arena.offsets);
   if (room) room(footprint_);
   arena_ = context_.allocate(arena.bytes);

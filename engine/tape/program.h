@@ -11,7 +11,8 @@
 //
 //   Program program(context, parameters, {.gradients = true});
 //   TensorId x = program.input("input", {16, 224, 224, 3});
-//   TensorId e = resnet(program, x, spec);
+//   TensorId y = global_pool(program, x, "pool", {});  // and other functions of layers/
+//   TensorId e = l2norm(program, y, "embeddings");
 //   program.set_output(e);
 //   program.plan();
 //   ... fill program.value(x); program.forward();
@@ -53,12 +54,12 @@ class Program {
     // (graphs_of, layers/graphs/graph.h), but not planned.
     bool for_gpu = false;
     // Prefixes of the names of frozen parameters. Backward computes nothing that only they would
-    // need; their gradients stay 0.
+    // need. Behind parameters that learn it computes frozen ones' gradients too; who updates
+    // parameters leaves them out (training/optimizer.h).
     std::vector<std::string> frozen = {};
   };
   struct Footprint {
     std::size_t arena_bytes = 0;
-    std::size_t arena_lower_bound = 0;
     std::size_t workspace_bytes = 0;
   };
 

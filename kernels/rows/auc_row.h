@@ -283,7 +283,7 @@ template <class S> struct AucAllRow {
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     team.for_each(padded(p),
                   [&](int j) { at.positive[j] = j < p ? in.scores[at.index[j]] : -kNever; });
     const int columns = pad(in.columns);
@@ -301,7 +301,7 @@ template <class S> struct AucAllRow {
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const AucGradient<S> gradient = params.gradient;
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     team.for_each(
         p, [&](int j) { at.positive[j] = gradient(gradient.positive, in.scores[at.index[j]]); });
     team.sync();  // grad may be the memory of in.scores

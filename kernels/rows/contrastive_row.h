@@ -35,7 +35,7 @@ template <class S> struct ContrastiveRow {
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
     int* index = Pieces(Scratch(memory), in.columns, in.member_count).index;
-    const int p = gather_positives(team, in, false, index);
+    const int p = gather_positives(team, in, index);
     const S positives =
         team.sum(p, [&](int j) { return in.scores[index[j]] < params.pos ? S(1) : S(0); });
     const S positive_loss = team.sum(p, [&](int j) {
@@ -82,7 +82,7 @@ template <class S> struct ContrastiveRow {
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     team.for_each(p, [&](int j) {
       at.positive_grad[j] = in.weight * to_positive(params, in.scores[at.index[j]]);
     });

@@ -50,7 +50,7 @@ template <class S> struct FastApRow {
     const Pieces at(Scratch(memory), params, in.columns, in.member_count);
     const int bins = params.bins;
     const S per_width = static_cast<S>(bins) / 4;
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     const int columns = pad(in.columns);
     const int positives = pad(p);
 

@@ -19,9 +19,10 @@ template <class S> struct GalleryRow {
   const std::int32_t* classes = nullptr;  // [columns], dense numbers
   const std::int32_t* members = nullptr;  // columns of the query's class, ascending
   int member_count = 0;
-  const std::int64_t* images = nullptr;  // [columns], or null: every column is an image of its own
-  int self = 0;                          // the query's own column
-  S weight = 1;                          // dLoss/d(loss of this row)
+  const std::int64_t* image_ids =
+      nullptr;   // [columns], or null: every column is an image of its own
+  int self = 0;  // the query's own column
+  S weight = 1;  // dLoss/d(loss of this row)
 
   RK_FN bool is_negative(int column) const {
     // Both are evaluated: a load under a condition would become a gather.
@@ -31,17 +32,22 @@ template <class S> struct GalleryRow {
   RK_FN bool is_positive(int member, bool with_self) const {
     const int column = members[member];
     if (column == self) return with_self;
-    return images == nullptr || images[column] != images[self];
+    return image_ids == nullptr || image_ids[column] != image_ids[self];
   }
   RK_FN int negatives() const { return columns - member_count; }
 };
 
-// index[0..p): the positives' columns, ascending. Returns p. Collective.
+// index[0..p): the positives' columns, ascending; with_self: the query's own too. Returns p.
+// Collective.
 template <class Team, class S>
 RK_FN int gather_positives(const Team& team, const GalleryRow<S>& in, bool with_self, int* index) {
   return team.compact(
       in.member_count, [&](int member) { return in.is_positive(member, with_self); },
       [&](int member, int slot) { index[slot] = in.members[member]; });
+}
+template <class Team, class S>
+RK_FN int gather_positives(const Team& team, const GalleryRow<S>& in, int* index) {
+  return gather_positives(team, in, false, index);
 }
 
 // Bytes of a row's scratch, which Row::Pieces lays out; for some rows they depend on `params`.

@@ -26,7 +26,7 @@ struct HardestPairPieces {
 // `index` is scratch of in.member_count.
 template <class Team, class S>
 RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int* index) {
-  const int p = gather_positives(team, in, false, index);
+  const int p = gather_positives(team, in, index);
   const auto positive = team.arg_max(p, [&](int j) { return -in.scores[index[j]]; });
   // Plain pointers and numbers: values behind a reference would be reloaded at every column, and
   // the search would take at least three times as long.

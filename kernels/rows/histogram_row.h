@@ -55,7 +55,7 @@ template <class S> struct HistogramRow {
   RK_FN static void measure(const Team& team, const Params params, const GalleryRow<S> in, S* stats,
                             void* memory) {
     const Pieces at(Scratch(memory), params, in.columns, in.member_count);
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     const S unit = static_cast<S>(Fixed{1} << fraction_bits(params));
     using Whole = std::make_signed_t<Fixed>;
     const auto fixed = [=](S s) {
@@ -112,7 +112,7 @@ template <class S> struct HistogramRow {
   RK_FN static void row(const Team& team, const Params params, const GalleryRow<S> in, S* grad,
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), params, in.columns, in.member_count);
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     // Multiplies by 0 or 1: a load under a condition would keep the loop from being vectorised.
     const auto slope = [=](const S* rise, S score, bool counts) {
       const bool rises = std::abs(score) <= 1;  // the padding may hold anything

@@ -50,7 +50,7 @@ template <class S> struct MultiSimilarityRow {
     const S negative_exponent = params.beta * (most - params.base);
     const S negative_shift = any && negative_exponent > 0 ? negative_exponent : S(0);
 
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     // Which ones are kept, without a branch in the loops: positives below, negatives above.
     constexpr S kAll = std::numeric_limits<S>::infinity();
     const S below = !any ? -kAll : params.mining ? most : kAll;

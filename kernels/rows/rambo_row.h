@@ -61,7 +61,7 @@ template <class S> struct RamboRow {
                         S* loss, void* memory) {
     constexpr double kNever = -std::numeric_limits<double>::infinity();
     const Pieces at(Scratch(memory), in.columns, in.member_count);
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     const int columns = pad(in.columns);
     const int width = in.negatives() > 0 ? columns : 0;
     const auto length = static_cast<double>(p + in.negatives());

@@ -59,7 +59,7 @@ template <class S> struct RecallAtKRow {
     constexpr S kNever = -std::numeric_limits<S>::infinity();
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const S per_tau = S(1) / params.tau;
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     const int columns = pad(in.columns);
 
     team.for_each(columns, [&](int k) {

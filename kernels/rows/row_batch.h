@@ -15,7 +15,7 @@ template <class S> struct RowBatch {
   const std::int32_t* members = nullptr;        // [columns], by class, ascending within
   const std::int32_t* first_members = nullptr;  // [rows], offset of the query's class in `members`
   const std::int32_t* member_counts = nullptr;  // [rows], length of the query's class there
-  const std::int64_t* images = nullptr;         // [columns], or null
+  const std::int64_t* image_ids = nullptr;      // [columns], or null
   const std::uint8_t* counted = nullptr;        // [rows], 0: the row does not count
   const S* weight = nullptr;                    // [1], dLoss/d(loss of a row)
   S* losses = nullptr;                          // [rows]
@@ -28,7 +28,7 @@ template <class S> struct RowBatch {
     in.classes = classes;
     in.members = members + first_members[query];
     in.member_count = member_counts[query];
-    in.images = images;
+    in.image_ids = image_ids;
     in.self = query;
     in.weight = row_weight;
     return in;

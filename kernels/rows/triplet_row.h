@@ -176,7 +176,7 @@ template <class S> struct TripletAllRow {
   template <class Team>
   RK_FN static int place(const Team& team, const Params params, const GalleryRow<S> in,
                          const Pieces& at) {
-    const int p = gather_positives(team, in, false, at.index);
+    const int p = gather_positives(team, in, at.index);
     team.for_each(pad(in.columns), [&](int k) {
       at.negative[k] =
           in.is_negative(k) ? params.distance(in.scores[k]) : std::numeric_limits<S>::infinity();

@@ -26,7 +26,7 @@
 namespace rk {
 
 class Program;   // engine/tape/program.h
-struct EdgeUse;  // engine/tape/program.h
+struct EdgeUse;  // engine/tape/node.h
 
 // What a tensor means to the operator, which passes the tensor's address (GraphRunner::bind).
 enum class GraphRole : std::uint8_t {

@@ -260,38 +260,45 @@ void OneDnnConvolution::bind_forward(const float* x, const float* w, const float
 
 void OneDnnConvolution::bind_backward(const float* x, const float* dy, const float* w, float* dw,
                                       float* dx, void* workspace) {
+  bind_backward_weights(x, dy, dw, workspace);
+  impl_->dx = dx;
+  impl_->dy = dy;
+  if (dx != nullptr) bind_backward_data(dy, w, dx, workspace);
+}
+
+void OneDnnConvolution::bind_backward_weights(const float* x, const float* dy, float* dw,
+                                              void* workspace) {
   Impl& m = *impl_;
-  {
-    const memory::desc made = m.weights_pd.diff_weights_desc();
-    const std::size_t reordered = m.reordered_bytes(made);
-    void* gradient = dw;
-    if (reordered > 0) {
-      m.weights_reorder = m.make_reorder(made, workspace, m.stored_weight, dw);
-      gradient = workspace;
-    }
-    void* input = const_cast<float*>(x);
-    void* output_gradient = const_cast<float*>(dy);
-    void* rest = advance(workspace, reordered);
-    if (m.moved_x_bytes() > 0) {
-      m.weights_x_reorder = m.make_reorder(m.stored_x(m.g.x[0]), input, m.x_desc(), rest);
-      input = rest;
-      rest = advance(rest, m.moved_x_bytes());
-    }
-    if (m.moved_y_bytes() > 0) {
-      m.weights_dy_reorder =
-          m.make_reorder(m.stored_y(m.g.y[0]), output_gradient, m.y_desc(), rest);
-      output_gradient = rest;
-      rest = advance(rest, m.moved_y_bytes());
-    }
-    m.weights = BoundPrimitive(m.onednn, dnnl::convolution_backward_weights(m.weights_pd),
-                               {{DNNL_ARG_SRC, m.x_desc(), input},
-                                {DNNL_ARG_DIFF_DST, m.y_desc(), output_gradient},
-                                {DNNL_ARG_DIFF_WEIGHTS, made, gradient},
-                                {DNNL_ARG_SCRATCHPAD, m.weights_pd.scratchpad_desc(), rest}});
+  const memory::desc made = m.weights_pd.diff_weights_desc();
+  const std::size_t reordered = m.reordered_bytes(made);
+  void* gradient = dw;
+  if (reordered > 0) {
+    m.weights_reorder = m.make_reorder(made, workspace, m.stored_weight, dw);
+    gradient = workspace;
   }
-  m.dx = dx;
-  m.dy = dy;
-  if (dx == nullptr) return;
+  void* input = const_cast<float*>(x);
+  void* output_gradient = const_cast<float*>(dy);
+  void* rest = advance(workspace, reordered);
+  if (m.moved_x_bytes() > 0) {
+    m.weights_x_reorder = m.make_reorder(m.stored_x(m.g.x[0]), input, m.x_desc(), rest);
+    input = rest;
+    rest = advance(rest, m.moved_x_bytes());
+  }
+  if (m.moved_y_bytes() > 0) {
+    m.weights_dy_reorder = m.make_reorder(m.stored_y(m.g.y[0]), output_gradient, m.y_desc(), rest);
+    output_gradient = rest;
+    rest = advance(rest, m.moved_y_bytes());
+  }
+  m.weights = BoundPrimitive(m.onednn, dnnl::convolution_backward_weights(m.weights_pd),
+                             {{DNNL_ARG_SRC, m.x_desc(), input},
+                              {DNNL_ARG_DIFF_DST, m.y_desc(), output_gradient},
+                              {DNNL_ARG_DIFF_WEIGHTS, made, gradient},
+                              {DNNL_ARG_SCRATCHPAD, m.weights_pd.scratchpad_desc(), rest}});
+}
+
+void OneDnnConvolution::bind_backward_data(const float* dy, const float* w, float* dx,
+                                           void* workspace) {
+  Impl& m = *impl_;
   const auto& pd = m.data_pd;
   const memory::desc wanted = pd.weights_desc();
   const std::size_t reordered = m.reordered_bytes(wanted);
@@ -356,7 +363,7 @@ void OneDnnConvolution::backward_data() {
       m.dx_reorder.move_argument(1, target);
       m.dx_reorder.run();
     } else {
-      elementwise_cpu::copy(m.context.threads(), x_slice, m.slice, target, true);
+      elementwise_cpu::copy(m.context.threads(), x_slice, m.slice, target, /*accumulate=*/true);
     }
   }
 }

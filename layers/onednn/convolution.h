@@ -47,6 +47,9 @@ class OneDnnConvolution {
   void backward_floor();
 
  private:
+  void bind_backward_weights(const float* x, const float* dy, float* dw, void* workspace);
+  void bind_backward_data(const float* dy, const float* w, float* dx, void* workspace);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

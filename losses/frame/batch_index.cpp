@@ -20,7 +20,7 @@ void BatchIndex::plan(const LossShape& shape) {
   members_.resize(n);
   first_member_.resize(n + 1);
   positives_.resize(static_cast<std::size_t>(shape.rows));
-  images_.assign(n + kLanes, 0);
+  image_ids_.assign(n + kLanes, 0);
 }
 
 template <class S> void BatchIndex::build(const LossInput<S>& input) {
@@ -49,24 +49,24 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
   }
   if (columns > 0) first_member_[static_cast<std::size_t>(classes) + 1] = columns_;
 
-  has_images_ = input.identities != nullptr && (input.memory == 0 || input.memory_identities);
-  if (has_images_) {
-    std::copy_n(input.identities, rows, images_.begin());
+  has_image_ids_ = input.image_ids != nullptr && (input.memory == 0 || input.memory_image_ids);
+  if (has_image_ids_) {
+    std::copy_n(input.image_ids, rows, image_ids_.begin());
     if (input.memory > 0) {
-      std::copy_n(input.memory_identities, columns - rows,
-                  images_.begin() + static_cast<std::ptrdiff_t>(rows));
+      std::copy_n(input.memory_image_ids, columns - rows,
+                  image_ids_.begin() + static_cast<std::ptrdiff_t>(rows));
     }
   }
 
   with_positive_ = with_both_ = positive_pairs_ = negative_pairs_ = 0;
   for (int query = 0; query < rows_; ++query) {
     int count = member_count(query) - 1;
-    if (has_images_) {
+    if (has_image_ids_) {
       const std::int32_t* own = members() + first_member(query);
-      const std::int64_t image = images_[static_cast<std::size_t>(query)];
+      const std::int64_t image = image_ids_[static_cast<std::size_t>(query)];
       count =
           static_cast<int>(std::count_if(own, own + member_count(query), [&](std::int32_t column) {
-            return images_[static_cast<std::size_t>(column)] != image;
+            return image_ids_[static_cast<std::size_t>(column)] != image;
           }));
     }
     positives_[static_cast<std::size_t>(query)] = count;
@@ -79,7 +79,7 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
 
 std::int64_t BatchIndex::bytes() const {
   return static_cast<std::int64_t>(
-      order_.size() * sizeof(order_[0]) + images_.size() * sizeof(std::int64_t) +
+      order_.size() * sizeof(order_[0]) + image_ids_.size() * sizeof(std::int64_t) +
       (classes_.size() + members_.size() + first_member_.size() + positives_.size()) *
           sizeof(std::int32_t));
 }

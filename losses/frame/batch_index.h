@@ -1,6 +1,6 @@
-// Which items are whose positives: built once a step from labels and identities, shared by every
+// Which items are whose positives: built once a step from labels and image_ids, shared by every
 // row. Columns are the batch in order, then the memory. Classes get dense numbers, 0 for the
-// smallest label. Lives on the host; rows read a copy (losses/frame/batch_memory.h).
+// smallest label. Lives on the host; rows read a copy (losses/frame/device_batch.h).
 #pragma once
 
 #include "losses/frame/loss.h"
@@ -25,7 +25,7 @@ class BatchIndex {
   const std::int32_t* classes() const { return classes_.data(); }  // [columns]
   const std::int32_t* members() const { return members_.data(); }  // [columns], by class
   // [columns], or null if every column is an image of its own.
-  const std::int64_t* images() const { return has_images_ ? images_.data() : nullptr; }
+  const std::int64_t* image_ids() const { return has_image_ids_ ? image_ids_.data() : nullptr; }
   // Where the class of a column begins in members(), and its length.
   std::int32_t first_member(int column) const { return first_member_[class_of(column)]; }
   std::int32_t member_count(int column) const {
@@ -48,7 +48,7 @@ class BatchIndex {
 
   int rows_ = 0;
   int columns_ = 0;
-  bool has_images_ = false;
+  bool has_image_ids_ = false;
   std::int64_t with_positive_ = 0;
   std::int64_t with_both_ = 0;
   std::int64_t positive_pairs_ = 0;
@@ -58,7 +58,7 @@ class BatchIndex {
   std::vector<std::int32_t> members_;                         // columns by class, ascending within
   std::vector<std::int32_t> first_member_;                    // [classes + 1]
   std::vector<std::int32_t> positives_;                       // [rows]
-  std::vector<std::int64_t> images_;                          // [columns]
+  std::vector<std::int64_t> image_ids_;                       // [columns]
 };
 
 }  // namespace rk

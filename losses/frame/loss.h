@@ -38,18 +38,18 @@ struct LossShape {
   std::int64_t classes = 0;  // C, rows of the proxies, or columns of the scores
 };
 
-// Sizes, labels, identities and targets are on the host; prepare() reads them before it returns.
+// Sizes, labels, image_ids and targets are on the host; prepare() reads them before it returns.
 // Arrays of S are in the context's memory; the work that launch() starts reads them.
 template <class S> struct LossInput {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
-  const S* embeddings = nullptr;             // [N, D]
-  const std::int64_t* labels = nullptr;      // [N]
-  const std::int64_t* identities = nullptr;  // [N], image numbers >= 0, one label each; or null
+  const S* embeddings = nullptr;            // [N, D]
+  const std::int64_t* labels = nullptr;     // [N]
+  const std::int64_t* image_ids = nullptr;  // [N], image numbers >= 0, one label each; or null
   std::int64_t memory = 0;
-  const S* memory_embeddings = nullptr;             // [M, D]
-  const std::int64_t* memory_labels = nullptr;      // [M]
-  const std::int64_t* memory_identities = nullptr;  // [M]; used only if `identities` is given too
+  const S* memory_embeddings = nullptr;            // [M, D]
+  const std::int64_t* memory_labels = nullptr;     // [M]
+  const std::int64_t* memory_image_ids = nullptr;  // [M]; used only if `image_ids` is given too
   std::int64_t classes = 0;
   const S* proxies = nullptr;             // [C, D], any length: the loss normalises them
   const S* scores = nullptr;              // [N, C], losses on scores: these replace embeddings
@@ -93,7 +93,7 @@ template <class S> class Loss {
     return take();
   }
   // Where in the context's memory launch() writes the loss.
-  virtual const double* place() const = 0;
+  virtual const double* device_ptr() const = 0;
 
   // prepare(), launch() and result(); gradients go to the context's memory.
   void run(const Context& context, const LossInput<S>& input, LossOutput<S>& output) {

@@ -13,7 +13,7 @@ namespace rk {
 template <class T> class PendingLoss {
  public:
   void plan(const Context& context) { value_.plan(context); }
-  T* place() const { return value_.place(); }
+  T* device_ptr() const { return value_.device_ptr(); }
 
   void fetch(const Context& context, std::int64_t valid_queries) {
     valid_queries_[fetched_++ % valid_queries_.size()] = valid_queries;

@@ -24,7 +24,7 @@ void product_ab(const Context& context, std::int64_t m, std::int64_t n, std::int
                 const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta,
                 double* c, std::int64_t ldc);
 
-// The same on the CPU if few numbers of A are not 0: each row of C is a sum of rows of B, added by
+// The same on the CPU if A has few non-zeros: each row of C is a sum of rows of B, added by
 // one thread.
 template <class S>
 void product_of_few(const Context& context, std::int64_t m, std::int64_t n, std::int64_t k,

@@ -94,8 +94,8 @@ void SimilarityMatrix<S>::add_transpose(const Context& context, std::int64_t row
 
 template <class S>
 void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input,
-                                   std::int64_t numbers, S* grad) {
-  const bool few = numbers <= input.rows * (input.rows + input.memory) / kFew;
+                                   std::int64_t nonzeros, S* grad) {
+  const bool few = nonzeros <= input.rows * (input.rows + input.memory) / kFew;
   const auto product = [&](std::int64_t columns, const S* matrix, const S* embeddings, S beta) {
     if (few) {
       product_of_few(context, input.rows, input.dim, columns, matrix, stride_, embeddings,

@@ -19,10 +19,10 @@ template <class S> class SimilarityMatrix {
  public:
   void plan(const Context& context, const LossShape& shape);
   void forward(const Context& context, const LossInput<S>& input);
-  // `numbers`: how many elements of G are not 0, which only the CPU knows. If they are few, rows
+  // `nonzeros`: how many elements of G are not 0, which only the CPU knows. If they are few, rows
   // are added up instead of a matrix product. Afterwards the square part of the matrix holds
   // G + G^T.
-  void backward(const Context& context, const LossInput<S>& input, std::int64_t numbers, S* grad);
+  void backward(const Context& context, const LossInput<S>& input, std::int64_t nonzeros, S* grad);
 
   S* row(std::int64_t query) { return matrix_.as<S>() + query * stride_; }
   std::int64_t stride() const { return stride_; }

@@ -19,23 +19,23 @@ template <class S> void add_scaled(S factor, const S* from, std::int64_t count, 
 template <class S> void SparseGradient<S>::plan(const LossShape& shape, int width) {
   width_ = width;
   const auto rows = static_cast<std::size_t>(shape.rows);
-  numbers_.resize(rows * static_cast<std::size_t>(width));
-  incoming_.resize(numbers_.size());
+  nonzeros_.resize(rows * static_cast<std::size_t>(width));
+  incoming_.resize(nonzeros_.size());
   first_.resize(rows + 1);
   work_.resize(rows + 1);
 }
 
 template <class S> std::int64_t SparseGradient<S>::bytes() const {
-  return static_cast<std::int64_t>(numbers_.size() * sizeof(Number) +
+  return static_cast<std::int64_t>(nonzeros_.size() * sizeof(NonZero) +
                                    (incoming_.size() + first_.size() + work_.size()) *
                                        sizeof(std::int64_t));
 }
 
-// A counting sort of the numbers by column.
+// A counting sort of the non-zeros by column.
 template <class S> void SparseGradient<S>::find_incoming(std::int64_t rows) {
   const auto for_incoming = [&](auto&& f) {
     for (std::int64_t at = 0; at < rows * width_; ++at) {
-      const Number& number = numbers_[static_cast<std::size_t>(at)];
+      const NonZero& number = nonzeros_[static_cast<std::size_t>(at)];
       if (number.value != 0 && number.column < rows) f(at, first_.data() + number.column);
     }
   };
@@ -60,7 +60,7 @@ template <class S>
 void SparseGradient<S>::backward(const Context& context, const LossInput<S>& input, S* grad) {
   const std::int64_t rows = input.rows;
   const std::int64_t dim = input.dim;
-  expect(rows * width_ <= static_cast<std::int64_t>(numbers_.size()),
+  expect(rows * width_ <= static_cast<std::int64_t>(nonzeros_.size()),
          "[sparse_gradient] expected a batch within what was planned, got {} rows", rows);
   find_incoming(rows);
   parallel_by_work(context.threads(), rows, work_.data(),
@@ -69,7 +69,7 @@ void SparseGradient<S>::backward(const Context& context, const LossInput<S>& inp
                      for (std::int64_t i = begin; i < end; ++i) {
                        S* out = grad + i * dim;
                        std::fill_n(out, dim, S(0));
-                       for (const Number* own = row(i); own != row(i + 1); ++own) {
+                       for (const NonZero* own = row(i); own != row(i + 1); ++own) {
                          if (own->value == 0) continue;
                          const std::int64_t column = own->column;
                          add_scaled(own->value,
@@ -80,7 +80,7 @@ void SparseGradient<S>::backward(const Context& context, const LossInput<S>& inp
                        const auto at = static_cast<std::size_t>(i);
                        for (std::int64_t k = first_[at]; k < first_[at + 1]; ++k) {
                          const std::int64_t number = incoming_[static_cast<std::size_t>(k)];
-                         add_scaled(numbers_[static_cast<std::size_t>(number)].value,
+                         add_scaled(nonzeros_[static_cast<std::size_t>(number)].value,
                                     input.embeddings + number / width_ * dim, dim, out);
                        }
                      }

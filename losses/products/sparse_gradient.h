@@ -1,8 +1,8 @@
 // The backward pass of similarities, dE = (G + G^T) E + G_memory * memory, if each row of
-// G = dLoss/dS has only a few numbers: adds up rows of E and of the memory instead of multiplying
+// G = dLoss/dS has only a few non-zeros: adds up rows of E and of the memory instead of multiplying
 // matrices, and never builds G.
-//   dE_i = sum over the numbers g of row i of g e_column
-//        + sum over the numbers g of rows j in column i of g e_j
+//   dE_i = sum over the non-zeros g of row i of g e_column
+//        + sum over the non-zeros g of rows j in column i of g e_j
 // in that order, j ascending, each row by one thread: the bits do not depend on the number of
 // threads.
 #pragma once
@@ -17,16 +17,16 @@ namespace rk {
 
 template <class S> class SparseGradient {
  public:
-  struct Number {
+  struct NonZero {
     std::int32_t column = 0;  // in [0, rows + memory)
     S value = 0;              // 0: the column is not read
   };
 
-  // For batches of up to shape.rows rows of `width` numbers; the only call that allocates.
+  // For batches of up to shape.rows rows of `width` non-zeros; the only call that allocates.
   void plan(const LossShape& shape, int width);
 
   // [width]; the caller must write all of them before backward(). Columns may repeat.
-  Number* row(std::int64_t query) { return numbers_.data() + query * width_; }
+  NonZero* row(std::int64_t query) { return nonzeros_.data() + query * width_; }
   // grad [rows, dim] is overwritten.
   void backward(const Context& context, const LossInput<S>& input, S* grad);
   std::int64_t bytes() const;
@@ -35,9 +35,9 @@ template <class S> class SparseGradient {
   void find_incoming(std::int64_t rows);
 
   std::int64_t width_ = 0;
-  std::vector<Number> numbers_;         // [rows, width]
-  std::vector<std::int64_t> first_;     // [rows + 1], where a column's incoming numbers begin
-  std::vector<std::int64_t> incoming_;  // indices into numbers_ of the non-zeros in batch columns
+  std::vector<NonZero> nonzeros_;       // [rows, width]
+  std::vector<std::int64_t> first_;     // [rows + 1], where a column's incoming non-zeros begin
+  std::vector<std::int64_t> incoming_;  // indices into nonzeros_ of the non-zeros in batch columns
   std::vector<std::int64_t> work_;      // [rows + 1], for parallel_by_work
 };
 

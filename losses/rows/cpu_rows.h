@@ -53,14 +53,15 @@ template <class S, class Row> class CpuRows : public Rows<S, Row> {
 
   void run(const Context& context, const Batch& batch, const LossInput<S>& input,
            SimilarityMatrix<S>& similarity, S* grad) override {
-    std::atomic<std::int64_t> numbers = 0;  // non-zeros of the gradient
-    for_each(
-        context, batch, [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte* scratch) {
-          run_row<Row>(team, batch, *batch.params, in, scratch);
-          numbers.fetch_add(drop_tiny(team, batch.scores + in.self * batch.stride, pad(in.columns)),
-                            std::memory_order_relaxed);
-        });
-    similarity.backward(context, input, numbers, grad);
+    std::atomic<std::int64_t> nonzeros = 0;  // non-zeros of the gradient
+    for_each(context, batch,
+             [&](const SerialTeam& team, const GalleryRow<S>& in, std::byte* scratch) {
+               run_row<Row>(team, batch, *batch.params, in, scratch);
+               nonzeros.fetch_add(
+                   drop_tiny(team, batch.scores + in.self * batch.stride, pad(in.columns)),
+                   std::memory_order_relaxed);
+             });
+    similarity.backward(context, input, nonzeros, grad);
   }
 
   std::int64_t bytes() const override { return scratch_.bytes(); }

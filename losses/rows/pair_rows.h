@@ -75,16 +75,16 @@ template <class S, class Row> class PairRows final : public CpuRows<S, Row> {
   }
 
   void write(const SerialTeam& team, const Batch& batch, const GalleryRow<S>& in) {
-    auto* numbers = gradient_.row(in.self);
+    auto* nonzeros = gradient_.row(in.self);
     S* loss = batch.losses + in.self;
     if (batch.counted[in.self] == 0) {
-      std::fill_n(numbers, 2, typename SparseGradient<S>::Number());
+      std::fill_n(nonzeros, 2, typename SparseGradient<S>::NonZero());
       *loss = 0;
       return;
     }
     const PairGradient<S> of = Row::pair_gradient(team, *batch.params, pair(in.self), in, loss);
-    numbers[0] = {pair(in.self).positive_column, of.to_positive};
-    numbers[1] = {pair(in.self).negative_column, of.to_negative};
+    nonzeros[0] = {pair(in.self).positive_column, of.to_positive};
+    nonzeros[1] = {pair(in.self).negative_column, of.to_negative};
   }
 
   std::vector<HardestPair<S>> pairs_;  // [rows], set for rows that count

@@ -66,7 +66,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     ProxyMatrix<S>::check(result.bad);
     return {.loss = result.loss, .valid_queries = items};
   }
-  const double* place() const override { return &result_.place()->loss; }
+  const double* device_ptr() const override { return &result_.device_ptr()->loss; }
 
   std::int64_t bytes() const override {
     return matrix_.bytes() + rows_->bytes() + packed_.bytes() + result_.bytes() +
@@ -76,7 +76,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
  protected:
   void compute(const Context& context, const LossInput<S>& input,
                const LossGradients<S>& gradients) override {
-    Result* result = result_.place();
+    Result* result = result_.device_ptr();
     matrix_.forward(context, input, &result->bad);
     ProxyBatch<S> batch;
     batch.scores = matrix_.row(0);

@@ -27,7 +27,7 @@
 #include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/batch_index.h"
-#include "losses/frame/batch_memory.h"
+#include "losses/frame/device_batch.h"
 #include "losses/frame/entry.h"
 #include "losses/frame/pending_loss.h"
 #include "losses/products/similarity.h"
@@ -82,7 +82,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     if constexpr (requires { formula_.plan(context, shape); }) formula_.plan(context, shape);
     if constexpr (kMeasured) totals_.plan(context, shape, formula_.params);
     rows_ = make_rows<S, Row>(context, formula_.params, shape);
-    if constexpr (kUnlike) work_.resize(static_cast<std::size_t>(shape.rows + 1));
+    if constexpr (kUnevenWork) work_.resize(static_cast<std::size_t>(shape.rows + 1));
   }
 
   void prepare(const Context& context, const LossInput<S>& input) override {
@@ -96,7 +96,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     const S weight = valid_ > 0 ? formula_.grad_weight(index_) : S(0);
     batch_.pack(context, index_, weight, numbers, std::as_bytes(std::span(&formula_.params, 1)),
                 [&](int row) { return valid_ > 0 && formula_.counts(index_, row); });
-    if constexpr (kUnlike) add_up_work();
+    if constexpr (kUnevenWork) add_up_work();
   }
 
   void fetch(const Context& context) override { loss_.fetch(context, valid_); }
@@ -104,7 +104,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     const auto [loss, valid] = loss_.take();
     return {.loss = loss, .valid_queries = valid};
   }
-  const double* place() const override { return loss_.place(); }
+  const double* device_ptr() const override { return loss_.device_ptr(); }
 
   std::int64_t bytes() const override {
     std::int64_t formula = 0;
@@ -124,7 +124,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     batch.losses = losses_.as<S>();
     auto* params = static_cast<Params*>(batch_.params());
     batch.params = params;
-    batch.work = kUnlike ? work_.data() : nullptr;
+    batch.work = kUnevenWork ? work_.data() : nullptr;
     if constexpr (kMeasured) {
       rows_->measure(context, batch, totals_.stats(), totals_.width());
       finish(context, batch, params);
@@ -138,7 +138,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
                                  // gradients of all items.
                                  .gradient = gradients.grad,
                                  .dim = input.rows > 0 ? static_cast<int>(input.dim) : 0,
-                                 .loss = loss_.place()});
+                                 .loss = loss_.device_ptr()});
   }
 
  private:
@@ -146,7 +146,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   using Params = typename Row::Params;
   static_assert(std::is_trivially_copyable_v<Params>);
   static constexpr bool kMeasured = MeasuredRow<Row>;
-  static constexpr bool kUnlike = requires { Row::work(std::int64_t{}, std::int64_t{}); };
+  static constexpr bool kUnevenWork = requires { Row::work(std::int64_t{}, std::int64_t{}); };
 
   // Every row costs `columns` for the pass over its scores or, if it does not count, over the zeros
   // that fill it.
@@ -177,12 +177,13 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
 
   Formula formula_;
   BatchIndex index_;
-  BatchMemory<S> batch_;
+  DeviceBatch<S> batch_;
   SimilarityMatrix<S> similarity_;
   std::unique_ptr<Rows<S, Row>> rows_;
-  RowTotals<S, Row> totals_;        // used if kMeasured
-  std::vector<std::int64_t> work_;  // [rows + 1], used if kUnlike: total work of the rows before
-  Memory losses_;                   // [rows]
+  RowTotals<S, Row> totals_;  // used if kMeasured
+  std::vector<std::int64_t>
+      work_;       // [rows + 1], used if kUnevenWork: total work of the rows before
+  Memory losses_;  // [rows]
   PendingLoss<double> loss_;
   std::int64_t valid_ = 0;
 };

@@ -232,7 +232,7 @@ template <class S> class RamboScores final : public Loss<S> {
     const auto [loss, valid] = loss_.take();
     return {.loss = loss, .valid_queries = valid};
   }
-  const double* place() const override { return loss_.place(); }
+  const double* device_ptr() const override { return loss_.device_ptr(); }
 
   std::int64_t bytes() const override {
     return ranker_->bytes() + loss_.bytes() +
@@ -242,7 +242,7 @@ template <class S> class RamboScores final : public Loss<S> {
  protected:
   void compute(const Context& context, const LossInput<S>& input,
                const LossGradients<S>& gradients) override {
-    ranker_->run(context, input, positives_, gradients.grad, loss_.place());
+    ranker_->run(context, input, positives_, gradients.grad, loss_.device_ptr());
   }
 
  private:

@@ -27,7 +27,7 @@ RowsProblem::RowsProblem()
   for (int i = 0; i < kColumns; ++i) {
     const auto at = static_cast<std::size_t>(i);
     classes[at] = label_of(i);
-    images.push_back(i);
+    image_ids.push_back(i);
     double square = 0;
     for (int d = 0; d < kDim; ++d) {
       double& x = e[at * kDim + static_cast<std::size_t>(d)];
@@ -47,7 +47,7 @@ RowsProblem::RowsProblem()
   for (std::size_t c = 0; c < by_class.size(); c += 6) {
     const auto first = static_cast<std::size_t>(by_class[c].front());
     const auto last = static_cast<std::size_t>(by_class[c].back());
-    images[last] = images[first];
+    image_ids[last] = image_ids[first];
     std::copy_n(e.begin() + static_cast<std::ptrdiff_t>(first * kDim), kDim,
                 e.begin() + static_cast<std::ptrdiff_t>(last * kDim));
   }
@@ -62,7 +62,7 @@ RowsProblem::RowsProblem()
     first_members.push_back(first_of_class[own]);
     member_counts.push_back(static_cast<std::int32_t>(by_class[own].size()));
     const bool positive = std::any_of(by_class[own].begin(), by_class[own].end(), [&](int j) {
-      return images[static_cast<std::size_t>(j)] != images[at];
+      return image_ids[static_cast<std::size_t>(j)] != image_ids[at];
     });
     counted.push_back(positive ? 1 : 0);
     for (int j = 0; j < kColumns; ++j) {

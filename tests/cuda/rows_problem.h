@@ -27,7 +27,7 @@ struct RowsProblem {
     out.classes = classes.data();
     out.members = members.data() + first_members[at];
     out.member_count = member_counts[at];
-    out.images = images.data();
+    out.image_ids = image_ids.data();
     out.self = query;
     out.weight = static_cast<S>(kWeight);
     return out;
@@ -38,7 +38,7 @@ struct RowsProblem {
   std::vector<std::int32_t> members;        // [columns]
   std::vector<std::int32_t> first_members;  // [rows]
   std::vector<std::int32_t> member_counts;  // [rows]
-  std::vector<std::int64_t> images;         // [columns]
+  std::vector<std::int64_t> image_ids;      // [columns]
   std::vector<std::uint8_t> counted;        // [rows]
 };
 

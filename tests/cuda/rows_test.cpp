@@ -112,7 +112,7 @@ Written<float> on_gpu(const typename Row::Params& params, int width,
   const auto members = DeviceBuffer::copy_of(p.members);
   const auto first_members = DeviceBuffer::copy_of(p.first_members);
   const auto member_counts = DeviceBuffer::copy_of(p.member_counts);
-  const auto images = DeviceBuffer::copy_of(p.images);
+  const auto image_ids = DeviceBuffer::copy_of(p.image_ids);
   const auto counted = DeviceBuffer::copy_of(p.counted);
   const auto weight = DeviceBuffer::copy_of(std::vector<float>{RowsProblem::kWeight});
   const auto losses = DeviceBuffer::copy_of(std::vector<float>(kRows, std::nanf("")));
@@ -138,7 +138,7 @@ Written<float> on_gpu(const typename Row::Params& params, int width,
   batch.members = members.as<std::int32_t>();
   batch.first_members = first_members.as<std::int32_t>();
   batch.member_counts = member_counts.as<std::int32_t>();
-  batch.images = images.as<std::int64_t>();
+  batch.image_ids = image_ids.as<std::int64_t>();
   batch.counted = counted.as<std::uint8_t>();
   batch.weight = weight.as<float>();
   batch.losses = losses.as<float>();

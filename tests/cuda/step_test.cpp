@@ -174,7 +174,7 @@ TEST_F(GpuStepTest, ChunksGiveTheStepOfTheWholeBatch) {
 
 TEST_F(GpuStepTest, MemoryColumnsFillAndTurn) {
   TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
-  options.memory = 2;
+  options.memory_batches = 2;
   compare(options, when_frozen(), 5);
 }
 
@@ -201,8 +201,8 @@ TEST_F(GpuStepTest, ReplayIsEager) {
   std::vector<std::vector<float>> values;
   for (const bool graph : {true, false}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
-    options.graph = graph;
-    options.memory = 1;
+    options.capture = graph;
+    options.memory_batches = 1;
     const Context gpu = gpu_context();
     Trainer trainer(gpu, options);
     for (std::uint32_t s = 0; s < 4; ++s) trainer.step(NoiseBatch(kBatch, kSize, s).get());
@@ -234,7 +234,7 @@ TEST_F(GpuStepTest, StepsBehindOneAnotherAreTheSameSteps) {
   for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
     options.precision = precision;
-    options.memory = 2;
+    options.memory_batches = 2;
     options.optimizer = {.kind = OptimizerKind::kAdam};
     options.schedule.total = 6;
     options.schedule.kind = ScheduleKind::kCosine;
@@ -249,7 +249,7 @@ TEST_F(GpuStepTest, StepsBehindOneAnotherAreTheSameSteps) {
       if (before) got.push_back(*before);
       if (s % 2 == 0) together.stage(NoiseBatch(kBatch, kSize, s + 1).get());
     }
-    EXPECT_EQ(together.under_way(), 1);
+    EXPECT_EQ(together.steps_in_flight(), 1);
     got.push_back(together.finish().value());
     EXPECT_FALSE(together.finish());
     for (std::uint32_t s = 0; s < kSteps; ++s) {
@@ -375,7 +375,7 @@ TEST_F(GpuStepTest, ResumesToTheSameBits) {
   for (const Precision precision : {Precision::kFp32, Precision::kFp16}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kBatch);
     options.precision = precision;
-    options.memory = 2;
+    options.memory_batches = 2;
     options.optimizer = {.kind = OptimizerKind::kAdam};  // whose steps depend on their number
     const Context gpu = gpu_context();
     Trainer straight(gpu, options), first(gpu, options), second(gpu, options);

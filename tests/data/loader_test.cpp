@@ -122,7 +122,7 @@ TEST(Loader, BatchesHoldWhatTheSamplerDrew) {
     const Batch& batch = *loader.next();
     ASSERT_EQ(batch.count, 12);
     ASSERT_EQ(batch.pixels.size(), 12U * square.size());
-    EXPECT_EQ(batch.last_of_epoch, b == 3);
+    EXPECT_EQ(batch.index, b);
     std::vector<Draw> draws(12);
     sampler->batch(0, b, draws);
     for (std::size_t i = 0; i < 12; ++i) {
@@ -166,7 +166,7 @@ TEST(Loader, EndsWhereAskedAndOtherwiseNever) {
   const auto sampler = make_sampler("pk:k=3", data, 12, 5);
   Loader loader(data, *sampler, everything(), {.first_epoch = 1, .first_batch = 2, .end_epoch = 2});
   EXPECT_NE(loader.next(), nullptr);
-  EXPECT_TRUE(loader.next()->last_of_epoch);
+  EXPECT_EQ(loader.next()->index, 3);
   EXPECT_EQ(loader.next(), nullptr);
   EXPECT_EQ(loader.next(), nullptr);
 }

@@ -62,8 +62,8 @@ inline void look_at_memory(const Checkpoint& checkpoint) {
   if (rows > 1 << 12) return;
   constexpr std::int64_t kDim = 2;
   std::vector<float> embeddings(rows * kDim);
-  std::vector<std::int64_t> labels(rows), identities(rows);
-  checkpoint.memory(kDim, embeddings.data(), labels.data(), identities.data());
+  std::vector<std::int64_t> labels(rows), image_ids(rows);
+  checkpoint.memory(kDim, embeddings.data(), labels.data(), image_ids.data());
   for (const float value : embeddings) demand(std::isfinite(value));
 }
 

@@ -63,8 +63,8 @@ LossData<double> batch(FuzzedDataProvider& bytes, LossKind kind, int most) {
       out.push_back(label + classes * bytes.ConsumeIntegralInRange<std::int64_t>(0, 8));
     }
   };
-  images(data.identities, data.labels);
-  images(data.memory_identities, data.memory_labels);
+  images(data.image_ids, data.labels);
+  images(data.memory_image_ids, data.memory_labels);
   return data;
 }
 
@@ -80,7 +80,7 @@ LossData<float> as_float(const LossData<double>& from) {
   copy(from.proxies, data.proxies);
   copy(from.scores, data.scores);
   data.labels = from.labels, data.memory_labels = from.memory_labels;
-  data.identities = from.identities, data.memory_identities = from.memory_identities;
+  data.image_ids = from.image_ids, data.memory_image_ids = from.memory_image_ids;
   data.targets = from.targets;
   return data;
 }

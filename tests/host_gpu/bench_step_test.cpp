@@ -201,7 +201,7 @@ TEST(BenchStepDevice, SaysWhetherStepsWereReplays) {
   const Context context(1, Device{.cuda = true});
   TrainerOptions options = small();
   EXPECT_TRUE(time_device_step(context, options, 1, 0, "").captured);
-  options.graph = false;
+  options.capture = false;
   EXPECT_FALSE(time_device_step(context, options, 1, 0, "").captured);
 }
 

@@ -20,7 +20,7 @@ std::vector<float> trained(bool graph) {
   options.loss = parse_loss("fastap");
   options.batch = 8;
   options.classes = 4;
-  options.graph = graph;
+  options.capture = graph;
   const Context gpu(1, Device{.cuda = true});
   Trainer trainer(gpu, options);
   for (std::uint32_t s = 0; s < 3; ++s) trainer.step(NoiseBatch(8, 16, s).get());

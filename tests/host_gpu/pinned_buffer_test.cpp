@@ -67,7 +67,7 @@ TEST_F(NoPageLocking, TrainingGivesTheSameBits) {
   for (const char* loss : {"fastap", "nsl"}) {
     SCOPED_TRACE(loss);
     options.loss = parse_loss(loss);
-    options.memory = options.loss.entry->kind == LossKind::kProxies ? 0 : 1;
+    options.memory_batches = options.loss.entry->kind == LossKind::kProxies ? 0 : 1;
     std::vector<double> losses[2];
     std::vector<float> values[2];
     for (const bool locking : {false, true}) {

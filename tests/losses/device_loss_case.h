@@ -94,7 +94,7 @@ class DeviceLossCase {
     for (std::size_t i = 0; i < data.labels.size(); ++i) {
       data.labels[i] = static_cast<std::int64_t>(i);
     }
-    data.identities.clear();
+    data.image_ids.clear();
     std::ranges::fill(data.targets, std::uint8_t{0});
     const LossResult<float> got = on_device(made_up::as_float(data));
     EXPECT_EQ(got.valid_queries, 0);
@@ -186,7 +186,7 @@ class DeviceLossCase {
                          std::uint64_t seed) const {
     made_up::Wanted wanted{.rows = rows, .memory = memory, .dim = kDim, .classes = classes};
     if (!takes_memory(kind())) wanted.memory = 0;
-    wanted.identities = takes_memory(kind()) && seed % 2 == 1;
+    wanted.image_ids = takes_memory(kind()) && seed % 2 == 1;
     return made_up::data(kind(), wanted, seed);
   }
 

@@ -27,7 +27,7 @@ class Large : public LossTest {
     }
     wanted.memory = columns - wanted.rows;
     wanted.classes = 300 + random.below(300);
-    wanted.identities = true;
+    wanted.image_ids = true;
     return made_up::data(kind_, wanted, seed);
   }
 

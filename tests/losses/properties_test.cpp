@@ -61,7 +61,7 @@ TEST_P(LossProperties, PermutingTheBatchPermutesTheGradient) {
     LossData<double> permuted = data;
     permuted.embeddings = permuted_rows(data.embeddings, false);
     permuted.labels = permuted_rows(data.labels, false);
-    permuted.identities = permuted_rows(data.identities, false);
+    permuted.image_ids = permuted_rows(data.image_ids, false);
     permuted.scores = permuted_rows(data.scores, false);
     permuted.targets = permuted_rows(data.targets, false);
     const LossResult<double> before = run(data);
@@ -173,7 +173,7 @@ TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {
     more.embeddings.resize(more.embeddings.size() + static_cast<std::size_t>(data.dim), 0.0);
     more.embeddings.back() = -1;
     more.labels.push_back(5);
-    if (!more.identities.empty()) more.identities.push_back(1 << 20);
+    if (!more.image_ids.empty()) more.image_ids.push_back(1 << 20);
 
     const LossResult<double> before = run(data);
     const LossResult<double> after = run(more);

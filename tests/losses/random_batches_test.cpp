@@ -22,11 +22,11 @@ class RandomBatches : public LossTest {
     wanted.rows = 2 + random.below(most_rows - 1);
     wanted.memory = takes_memory(entry().kind) && random.below(2) == 0 ? random.below(90) : 0;
     wanted.dim = least_dim + random.below(40);
-    wanted.identities = random.below(3) == 0;
+    wanted.image_ids = random.below(3) == 0;
     const std::int64_t kind = random.below(3);
     wanted.classes = 1 + random.below(wanted.rows);
     LossData<double> data = made_up::data(kind_, wanted, seed);
-    if (kind_ != LossKind::kEmbeddings || kind == 0 || wanted.identities) return data;
+    if (kind_ != LossKind::kEmbeddings || kind == 0 || wanted.image_ids) return data;
     const auto relabel = [&](std::vector<std::int64_t>& labels) {
       for (std::int64_t& label : labels) {
         const double u = random.uniform();

@@ -57,9 +57,8 @@ std::vector<Query> queries(const LossData<double>& data, bool with_self) {
     Query query;
     query.row = static_cast<int>(i);
     for (std::int64_t j = 0; j < data.rows + data.memory; ++j) {
-      const bool same_image =
-          !data.identities.empty() &&
-          at(data.identities, data.memory_identities, j) == at(data.identities, {}, i);
+      const bool same_image = !data.image_ids.empty() && at(data.image_ids, data.memory_image_ids,
+                                                            j) == at(data.image_ids, {}, i);
       if (j == i ? !with_self : same_image) continue;
       query.gallery.push_back({dot(column(data, i), column(data, j), data.dim),
                                at(data.labels, data.memory_labels, j) == at(data.labels, {}, i),

@@ -1,7 +1,8 @@
 // The losses once more, written from the papers as plain loops in double over every pair, triple or
 // threshold; they share only the structs of the inputs with the product. Each reference_*.cpp
-// states all that the tests need to know about its losses. A loss without a reference fails a test,
-// and so does a reference without a loss.
+// states what the tests need to know about its losses; only how an item far from all changes some
+// of them is written down in properties_test.cpp. A loss without a reference fails a test, and so
+// does a reference without a loss.
 #pragma once
 
 #include "tools/common/loss_file.h"

@@ -1,5 +1,5 @@
 // Rows to run a kernel on: scores of made-up embeddings, unequal classes, duplicates (ties),
-// identities that take columns out, memory columns. Deterministic; needs nothing but the standard
+// image_ids that take columns out, memory columns. Deterministic; needs nothing but the standard
 // library.
 #pragma once
 
@@ -53,7 +53,7 @@ template <class S> class Problem {
       // Interleaved classes of 2 to 5 items; 1 is alone in its class, a query without positives.
       const int label = i == 0 ? 6 : i == 1 ? 7 : i % 6 + (i % 5 == 0 ? 1 : 0);
       classes_.push_back(label);
-      images_.push_back(i == 13 ? 7 : i);  // 13 is the same image as 7
+      image_ids_.push_back(i == 13 ? 7 : i);  // 13 is the same image as 7
       S square = 0;
       for (int d = 0; d < kDim; ++d) {
         S& x = e[static_cast<std::size_t>(i * kDim + d)];
@@ -95,7 +95,7 @@ template <class S> class Problem {
     in.classes = classes_.data();
     in.members = members.data();
     in.member_count = static_cast<int>(members.size());
-    in.images = images_.data();
+    in.image_ids = image_ids_.data();
     in.self = query;
     in.weight = S(0.25);
     return in;
@@ -111,7 +111,7 @@ template <class S> class Problem {
 
  private:
   std::vector<std::int32_t> classes_;
-  std::vector<std::int64_t> images_;
+  std::vector<std::int64_t> image_ids_;
   std::vector<std::vector<std::int32_t>> members_;
   std::vector<S> scores_;
 };

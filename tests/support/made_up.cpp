@@ -25,7 +25,7 @@ Wanted sizes(LossKind kind, std::uint64_t seed) {
   wanted.classes = 1 + random.below(wanted.rows);
   if (kind == LossKind::kEmbeddings) {
     wanted.memory = random.below(3) == 0 ? random.below(20) : 0;
-    wanted.identities = random.below(3) == 0;
+    wanted.image_ids = random.below(3) == 0;
   }
   return wanted;
 }
@@ -64,7 +64,7 @@ LossData<double> data(LossKind kind, const Wanted& wanted, std::uint64_t seed) {
     rows.insert(rows.end(), e.begin(), e.end());
     const std::int64_t written = kind == LossKind::kProxies ? label : kBigLabel - 3 * label;
     (in_batch ? out.labels : out.memory_labels).push_back(written);
-    if (wanted.identities) {
+    if (wanted.image_ids) {
       // An item may show the image of an earlier one of its class.
       std::int64_t image = i;
       for (std::int64_t j = 0; j < i; ++j) {
@@ -74,7 +74,7 @@ LossData<double> data(LossKind kind, const Wanted& wanted, std::uint64_t seed) {
                  : out.memory_labels[static_cast<std::size_t>(j - wanted.rows)]) == written;
         if (same && random.below(4) == 0) image = j;
       }
-      (in_batch ? out.identities : out.memory_identities).push_back(image);
+      (in_batch ? out.image_ids : out.memory_image_ids).push_back(image);
     }
   }
   if (kind == LossKind::kProxies) out.proxies = std::move(centres);
@@ -114,10 +114,10 @@ LossData<float> as_float(const LossData<double>& data) {
   out.classes = data.classes;
   out.embeddings = to_float(data.embeddings);
   out.labels = data.labels;
-  out.identities = data.identities;
+  out.image_ids = data.image_ids;
   out.memory_embeddings = to_float(data.memory_embeddings);
   out.memory_labels = data.memory_labels;
-  out.memory_identities = data.memory_identities;
+  out.memory_image_ids = data.memory_image_ids;
   out.proxies = to_float(data.proxies);
   out.scores = to_float(data.scores);
   out.targets = data.targets;

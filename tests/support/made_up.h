@@ -1,5 +1,5 @@
 // Made-up data for the loss tests: unit embeddings near the centres of their classes, classes of
-// any size in any order, labels beyond 2^40; memory, identities, duplicates and ties on request.
+// any size in any order, labels beyond 2^40; memory, image_ids, duplicates and ties on request.
 #pragma once
 
 #include "engine/base/random.h"
@@ -12,7 +12,7 @@ struct Wanted {
   std::int64_t memory = 0;
   std::int64_t dim = 7;
   std::int64_t classes = 3;
-  bool identities = false;
+  bool image_ids = false;
 };
 
 // For losses of this kind. Float values, so that both precisions see the same numbers.

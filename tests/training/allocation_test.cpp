@@ -120,7 +120,7 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
       const bool everything = std::strchr(loss, ' ') != nullptr;
       options.loss = parse_loss(everything ? "fastap" : loss);
       options.chunk = everything ? 4 : 0;
-      options.memory = everything ? 2 : 0;
+      options.memory_batches = everything ? 2 : 0;
       options.batchnorm = mode;
       Trainer trainer(context, options);
       trainer.step(batch);  // libraries set themselves up in the first steps

@@ -16,11 +16,11 @@ constexpr std::int64_t kBatch = 2, kDim = 3;
 // The batch with a given number: its rows depend on the number alone.
 struct Rows {
   std::vector<float> embeddings;
-  std::vector<std::int64_t> labels, identities;
+  std::vector<std::int64_t> labels, image_ids;
   explicit Rows(std::int64_t number) {
     for (std::int64_t r = 0; r < kBatch; ++r) {
       labels.push_back(10 * number + r);
-      identities.push_back(100 * number + r);
+      image_ids.push_back(100 * number + r);
       for (std::int64_t k = 0; k < kDim; ++k) {
         embeddings.push_back(static_cast<float>(1000 * number + 10 * r + k));
       }
@@ -30,7 +30,7 @@ struct Rows {
 
 void push(EmbeddingMemory& memory, std::int64_t number) {
   const Rows rows(number);
-  memory.push(rows.embeddings.data(), rows.labels, rows.identities);
+  memory.push(rows.embeddings.data(), rows.labels, rows.image_ids);
 }
 
 using Columns = std::map<std::int64_t, std::pair<std::int64_t, std::vector<float>>>;
@@ -42,7 +42,7 @@ Columns shown(const EmbeddingMemory& memory) {
   Columns columns;
   for (std::int64_t m = 0; m < input.memory; ++m) {
     const float* row = input.memory_embeddings + m * kDim;
-    columns[input.memory_identities[m]] = {input.memory_labels[m], {row, row + kDim}};
+    columns[input.memory_image_ids[m]] = {input.memory_labels[m], {row, row + kDim}};
   }
   EXPECT_EQ(static_cast<std::int64_t>(columns.size()), input.memory);
   return columns;
@@ -54,7 +54,7 @@ Columns of(const std::deque<std::int64_t>& numbers) {
     const Rows rows(number);
     for (std::size_t r = 0; r < kBatch; ++r) {
       const auto from = rows.embeddings.begin() + static_cast<std::ptrdiff_t>(r * kDim);
-      columns[rows.identities[r]] = {rows.labels[r], {from, from + kDim}};
+      columns[rows.image_ids[r]] = {rows.labels[r], {from, from + kDim}};
     }
   }
   return columns;
@@ -123,10 +123,10 @@ TEST_F(StoredMemory, BatchesOfAnotherSizeGoOnFromTheOldestRow) {
   const Rows seven(7), eight(8);
   std::vector<float> embeddings = seven.embeddings;
   embeddings.insert(embeddings.end(), eight.embeddings.begin(), eight.embeddings.end());
-  std::vector<std::int64_t> labels = seven.labels, identities = seven.identities;
+  std::vector<std::int64_t> labels = seven.labels, image_ids = seven.image_ids;
   labels.insert(labels.end(), eight.labels.begin(), eight.labels.end());
-  identities.insert(identities.end(), eight.identities.begin(), eight.identities.end());
-  coarse.push(embeddings.data(), labels, identities);
+  image_ids.insert(image_ids.end(), eight.image_ids.begin(), eight.image_ids.end());
+  coarse.push(embeddings.data(), labels, image_ids);
   EXPECT_EQ(shown(coarse), of({5, 6, 7, 8}));
 }
 

@@ -87,7 +87,7 @@ TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
     TrainerOptions options = small_options();
     options.loss = parse_loss(proxies ? "nsl" : "fastap");
     options.classes = 5;
-    options.memory = proxies ? 0 : 2;
+    options.memory_batches = proxies ? 0 : 2;
     options.chunk = 4;
     Trainer first(context_, options);
     for (const NoiseBatch* batch : {&a, &b, &c}) first.step(batch->get());

@@ -11,7 +11,7 @@ namespace rk {
 class NoiseBatch {
  public:
   // Classes of `per_class` images; another `seed` gives other images with other indices, which are
-  // their identities.
+  // their image_ids.
   NoiseBatch(std::int64_t count, int size, std::uint32_t seed = 0, std::int64_t per_class = 4)
       : pixels_(static_cast<std::size_t>(count * size * size * 3)) {
     for (std::size_t i = 0; i < pixels_.size(); ++i) {

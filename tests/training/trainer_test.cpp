@@ -173,7 +173,7 @@ std::vector<AfterStep> shared_steps(TrainerOptions options, int processes, std::
 TEST_F(TrainerTest, ProcessesMakeTheStepOfTheWholeBatch) {
   for (const std::string loss : {"smooth_ap:tau=0.1", "nsl"}) {
     TrainerOptions options = small_options(loss, BatchNormMode::kRunning);
-    if (loss != "nsl") options.memory = 1;
+    if (loss != "nsl") options.memory_batches = 1;
     // Nothing moves, so that the second step's gradient shows no more than the first one's.
     options.schedule.rate = kNoRate;
     Trainer whole(context_, options);
@@ -377,7 +377,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
   constexpr std::int64_t kBatch = 16, kDim = 8;
   TrainerOptions options = small_options("fastap:bins=10", BatchNormMode::kRunning);
   options.schedule.rate = kNoRate;
-  options.memory = 2;
+  options.memory_batches = 2;
   Trainer trainer(context_, options);
   Program program(context_, trainer.parameters(), {});
   const Network network = build_network(
@@ -387,7 +387,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
   loss->plan(context_, {.rows = kBatch, .memory = 2 * kBatch, .dim = kDim});
 
   std::vector<std::vector<float>> embeddings;
-  std::vector<std::int64_t> labels, identities;  // of all batches so far
+  std::vector<std::int64_t> labels, image_ids;  // of all batches so far
   // The fourth batch has the second's images again: their columns in the memory must not count for
   // their own queries.
   const std::uint32_t seeds[] = {0, 1, 2, 1, 0};
@@ -401,7 +401,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
     input.dim = kDim;
     input.embeddings = rows;
     input.labels = batch.get().labels.data();
-    input.identities = batch.get().indices.data();
+    input.image_ids = batch.get().indices.data();
     const std::size_t first = step > 2 ? step - 2 : 0;
     std::vector<float> memory;
     for (std::size_t b = first; b < step; ++b) {
@@ -410,7 +410,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
     input.memory = static_cast<std::int64_t>(step - first) * kBatch;
     input.memory_embeddings = memory.data();
     input.memory_labels = labels.data() + first * kBatch;
-    input.memory_identities = identities.data() + first * kBatch;
+    input.memory_image_ids = image_ids.data() + first * kBatch;
     LossOutput<float> output;
     std::vector<float> gradient(kBatch * kDim);
     output.grad = gradient.data();
@@ -419,7 +419,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
     EXPECT_NEAR(trainer.step(batch.get()).loss, output.loss, 1e-5 * output.loss) << step;
     embeddings.emplace_back(rows, rows + kBatch * kDim);
     labels.insert(labels.end(), input.labels, input.labels + kBatch);
-    identities.insert(identities.end(), input.identities, input.identities + kBatch);
+    image_ids.insert(image_ids.end(), input.image_ids, input.image_ids + kBatch);
   }
 }
 

@@ -130,7 +130,7 @@ class BenchStep final : public Command {
     options.classes = (batch_ + 1) / 2;
     options.seed = common.seed;
     options.precision = precision_of(precision_);
-    options.graph = graph_ == "on";
+    options.capture = graph_ == "on";
     // Practically 0: the same work, but the weights stay constant for the whole run.
     options.schedule.rate = 1e-30;
     return options;
@@ -168,7 +168,7 @@ class BenchStep final : public Command {
         times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
         100 * share, static_cast<double>(times.bytes) / (1 << 20));
     print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
-    if (options.graph && !times.captured) {
+    if (options.capture && !times.captured) {
       print("no CUDA graph: every kernel was started by itself\n");
     }
     if (!plans.empty()) {

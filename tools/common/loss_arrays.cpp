@@ -94,8 +94,8 @@ void take_memory(const ArrayFile& file, const EmbeddingSet& rows, LossData<S>& d
   memory.classes = std::move(labels.classes);
   match_classes(rows, memory);
   data.memory_labels = std::move(memory.labels);
-  if (!data.identities.empty()) {
-    data.memory_identities = integers(file, required(file, "memory_identities"), {data.memory});
+  if (!data.image_ids.empty()) {
+    data.memory_image_ids = integers(file, required(file, "memory_identities"), {data.memory});
   }
 }
 
@@ -137,7 +137,7 @@ LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::
     return data;
   }
   if (const StoredArray* found = find(file, "identities")) {
-    data.identities = integers(file, *found, {data.rows});
+    data.image_ids = integers(file, *found, {data.rows});
   }
   take_memory(file, read.set, data);
   return data;

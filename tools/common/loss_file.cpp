@@ -66,23 +66,23 @@ std::vector<T> read(const Hdf5Reader& file, const std::string& name,
 // An image must have one class only: otherwise it would be its own negative.
 template <class S> void check_identities(const LossData<S>& data, const std::string& name) {
   std::unordered_map<std::int64_t, std::int64_t> label_of;
-  const auto check = [&](const std::vector<std::int64_t>& identities,
+  const auto check = [&](const std::vector<std::int64_t>& image_ids,
                          const std::vector<std::int64_t>& labels, const char* what) {
-    for (std::size_t i = 0; i < identities.size(); ++i) {
-      if (identities[i] < 0) {
+    for (std::size_t i = 0; i < image_ids.size(); ++i) {
+      if (image_ids[i] < 0) {
         fail<InputError>("{}: {} holds {} in row {}; number images from 0", name, what,
-                         identities[i], i);
+                         image_ids[i], i);
       }
-      const auto [at, is_new] = label_of.emplace(identities[i], labels[i]);
+      const auto [at, is_new] = label_of.emplace(image_ids[i], labels[i]);
       if (is_new || at->second == labels[i]) continue;
       fail<InputError>(
           "{}: {}: row {} shows image {} with label {}, another row with label {}; give "
           "an image one label",
-          name, what, i, identities[i], labels[i], at->second);
+          name, what, i, image_ids[i], labels[i], at->second);
     }
   };
-  check(data.identities, data.labels, "/identities");
-  check(data.memory_identities, data.memory_labels, "/memory_identities");
+  check(data.image_ids, data.labels, "/identities");
+  check(data.memory_image_ids, data.memory_labels, "/memory_identities");
 }
 
 template <class S>
@@ -118,14 +118,14 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     return data;
   }
   if (file.has("/identities")) {
-    data.identities = read<std::int64_t>(file, "/identities", {data.rows});
+    data.image_ids = read<std::int64_t>(file, "/identities", {data.rows});
   }
   if (file.has("/memory_embeddings")) {
     data.memory = matrix_dims(file, "/memory_embeddings").first;
     data.memory_embeddings = read<S>(file, "/memory_embeddings", {data.memory, data.dim});
     data.memory_labels = read<std::int64_t>(file, "/memory_labels", {data.memory});
-    if (!data.identities.empty()) {
-      data.memory_identities = read<std::int64_t>(file, "/memory_identities", {data.memory});
+    if (!data.image_ids.empty()) {
+      data.memory_image_ids = read<std::int64_t>(file, "/memory_identities", {data.memory});
     }
   }
   return data;
@@ -141,10 +141,10 @@ template <class S> LossInput<S> LossData<S>::input() const {
   in.classes = classes;
   in.embeddings = or_null(embeddings);
   in.labels = or_null(labels);
-  in.identities = or_null(identities);
+  in.image_ids = or_null(image_ids);
   in.memory_embeddings = or_null(memory_embeddings);
   in.memory_labels = or_null(memory_labels);
-  in.memory_identities = or_null(memory_identities);
+  in.memory_image_ids = or_null(memory_image_ids);
   in.proxies = or_null(proxies);
   in.scores = or_null(scores);
   in.targets = or_null(targets);

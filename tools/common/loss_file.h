@@ -19,10 +19,10 @@ template <class S> struct LossData {
   std::int64_t classes = 0;
   std::vector<S> embeddings;
   std::vector<std::int64_t> labels;
-  std::vector<std::int64_t> identities;
+  std::vector<std::int64_t> image_ids;
   std::vector<S> memory_embeddings;
   std::vector<std::int64_t> memory_labels;
-  std::vector<std::int64_t> memory_identities;
+  std::vector<std::int64_t> memory_image_ids;
   std::vector<S> proxies;
   std::vector<S> scores;
   std::vector<std::uint8_t> targets;

@@ -317,7 +317,7 @@ void TrainRun::train_epoch() {
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
                       (batches - first) * settings_.batch, "images", common_.quiet);
     while (run_.batch < batches) {
-      const std::int64_t next = run_.batch + trainer_->under_way();
+      const std::int64_t next = run_.batch + trainer_->steps_in_flight();
       if (next < batches) {
         advance(next, batches);
       } else {
@@ -368,9 +368,9 @@ void TrainRun::advance(std::int64_t next, std::int64_t batches) {
     step_seconds_ = seconds_since(start);
     after_step(*result);
   }
-  stepping_ = trainer_->under_way() > 0;
+  stepping_ = trainer_->steps_in_flight() > 0;
   // Overlaps with the GPU's computation.
-  if (!trainer_->stages() || next + 1 == batches) return;
+  if (!trainer_->copies_pixels() || next + 1 == batches) return;
   next_batch_ = fetch();
   if (next_batch_ != nullptr) trainer_->stage(*next_batch_);
 }
@@ -621,8 +621,8 @@ void TrainRun::leave_if_failed() {
 void TrainRun::announce(const std::string& what, double seconds) const {
   if (common_.quiet) return;
   const std::int64_t saved = saver_.saved_step();
-  const std::int64_t lost =
-      run_.step - std::max<std::int64_t>(saved, 0) + (stepping_ ? 1 : 0) + trainer_->under_way();
+  const std::int64_t lost = run_.step - std::max<std::int64_t>(saved, 0) + (stepping_ ? 1 : 0) +
+                            trainer_->steps_in_flight();
   const std::string batches = counted(lost, "batch");
   const std::string how_long = seconds + saver_.seconds() > 0.5
                                    ? fmt::format(" (about {:.0f} s)", seconds + saver_.seconds())

@@ -39,8 +39,8 @@ class ProbeLoss : public ProbeRun {
     ids("/labels", data.labels);
     numbers("/memory_embeddings", data.memory_embeddings, data.memory, data.dim);
     ids("/memory_labels", data.memory_labels);
-    ids("/identities", data.identities);
-    ids("/memory_identities", data.memory_identities);
+    ids("/identities", data.image_ids);
+    ids("/memory_identities", data.memory_image_ids);
     numbers("/proxies", data.proxies, data.classes, data.dim);
     numbers("/scores", data.scores, data.rows, data.classes);
     if (!data.targets.empty()) {
@@ -168,10 +168,10 @@ std::string npz(const LossData<double>& data, const std::string& classes = "") {
   };
   numbers("embeddings", data.embeddings, data.rows, data.dim);
   ids("labels", data.labels);
-  ids("identities", data.identities);
+  ids("identities", data.image_ids);
   numbers("memory_embeddings", data.memory_embeddings, data.memory, data.dim);
   ids("memory_labels", data.memory_labels);
-  ids("memory_identities", data.memory_identities);
+  ids("memory_identities", data.memory_image_ids);
   numbers("proxies", data.proxies, data.classes, data.dim);
   numbers("scores", data.scores, data.rows, data.classes);
   if (!data.targets.empty()) {
@@ -198,7 +198,7 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
   for (const char* loss : {"fastap", "nsl", "rambo_map"}) {
     const LossKind kind = parse_loss(loss).entry->kind;
     const LossData<double> data = made_up::data(
-        kind, {.rows = 16, .memory = takes_memory(kind) ? 7 : 0, .dim = 6, .identities = true}, 1);
+        kind, {.rows = 16, .memory = takes_memory(kind) ? 7 : 0, .dim = 6, .image_ids = true}, 1);
     write("in.h5", data);
     folder_.write("in.npz", npz(data));
     const std::vector<double> expected = loss_and_gradient(loss, {"--in", path("in.h5")});
@@ -332,13 +332,13 @@ TEST_F(ProbeLoss, SaysWhatAFileLacks) {
   // An image with two labels would be its own negative.
   broken = made_up::data(LossKind::kEmbeddings, {.rows = 6}, 4);
   broken.labels = {0, 0, 1, 1, 2, 2};
-  broken.identities = {0, 1, 2, 1, 4, 5};
+  broken.image_ids = {0, 1, 2, 1, 4, 5};
   write("twice.h5", broken);
   EXPECT_NE(complaint("fastap", "twice.h5")
                 .find("/identities: row 3 shows image 1 with label 1, another row with label 0"),
             std::string::npos)
       << error_;
-  broken.identities = {0, 1, 2, -1, 4, 5};
+  broken.image_ids = {0, 1, 2, -1, 4, 5};
   write("negative.h5", broken);
   EXPECT_NE(complaint("fastap", "negative.h5").find("/identities holds -1 in row 3"),
             std::string::npos)

@@ -517,11 +517,11 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.schedule.floor = s.lr_floor;
   options.batch = s.batch;
   options.chunk = s.chunk;
-  options.memory = s.memory;
+  options.memory_batches = s.memory;
   options.classes = classes;
   options.seed = seed;
   options.precision = precision_of(s.precision);
-  options.graph = s.graph == "on";
+  options.capture = s.graph == "on";
   return options;
 }
 

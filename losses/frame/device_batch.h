@@ -11,7 +11,7 @@
 
 namespace rk {
 
-template <class S> class BatchMemory {
+template <class S> class DeviceBatch {
  public:
   // param_bytes: size of the rows' parameters, which are copied along.
   void plan(const Context& context, const LossShape& shape, std::size_t param_bytes);
@@ -37,11 +37,11 @@ template <class S> class BatchMemory {
              std::span<const std::byte> params);
 
   // Offsets of the pieces, for the planned sizes.
-  std::size_t classes_ = 0, members_ = 0, first_members_ = 0, member_counts_ = 0, images_ = 0,
+  std::size_t classes_ = 0, members_ = 0, first_members_ = 0, member_counts_ = 0, image_ids_ = 0,
               weight_ = 0, numbers_ = 0, params_ = 0, counted_ = 0;
   int rows_ = 0;
   int columns_ = 0;
-  bool has_images_ = false;
+  bool has_image_ids_ = false;
   PackedMemory packed_;
 };
 
