@@ -37,6 +37,7 @@ class Tolerance {
 
 void Comparison::note(const std::string& part, double deviation, double tolerance,
                       const std::string& where) {
+  tolerance *= slack_;
   if (!worst_.contains(part)) order_.push_back(part);
   Worst& worst = worst_[part];
   double share = deviation == 0 ? 0.0 : deviation / tolerance;  // x / 0 = inf: a failure

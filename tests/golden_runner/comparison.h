@@ -17,7 +17,8 @@ namespace rk::golden {
 
 class Comparison {
  public:
-  explicit Comparison(const Hdf5Reader& file) : file_(file) {}
+  // Tolerances are the file's times `slack`.
+  explicit Comparison(const Hdf5Reader& file, double slack = 1) : file_(file), slack_(slack) {}
 
   // Compares every element of `dataset`; `part` names the comparison in the detail.
   void compare(const std::string& part, const std::string& dataset, std::span<const double> got);
@@ -48,6 +49,7 @@ class Comparison {
   void note(const std::string& part, double deviation, double tolerance, const std::string& where);
 
   const Hdf5Reader& file_;
+  double slack_;
   std::vector<std::string> order_;  // of parts
   std::map<std::string, Worst> worst_;
   std::vector<std::string> broken_;

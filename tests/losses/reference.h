@@ -65,6 +65,8 @@ struct Reference {
   double share_reached = 5e-4;
   // The value has kinks (hinges, edges of bins) on whose other side a pair may fall in float.
   bool kinked = false;
+  // The gradient jumps where two items swap ranks, as they may in float; the value does not.
+  bool jumps = false;
   // Why the loss changes if an item is added that is far from every other and of no class of theirs
   // (properties_test.cpp), for these specs; others do not change.
   std::map<std::string, const char*> counts_far_items = {};

@@ -120,12 +120,14 @@ const Registered rambo_recall_reference({
     .value = rambo_recall,
     .term = rank_term,
     .share_reached = kShareReached,
+    .jumps = true,
 });
 const Registered rambo_ap_reference({
     .specs = {"rambo_ap", "rambo_ap:lambda=0.2,margin=0.3"},
     .value = rambo_ap,
     .term = rank_term,
     .share_reached = kShareReached,
+    .jumps = true,
 });
 
 }  // namespace

@@ -278,9 +278,9 @@ piece_resume() {
 
 # sanitize TOOL [FLAG VALUE]...: checks our kernels by themselves, then two training steps for each way of computing
 # batch norm: by cuDNN in fp16, by our kernels in fp32. Each run gets a share of the time left; one that is ended before
-# it finds anything counts as not finished.
+# it finds anything, or that fails by itself, as a test does whose values are off, counts as not finished.
 sanitize() {
-  local tool=$1 check=() found=() late=() clean=0 known run parts=4 seconds code
+  local tool=$1 check=() found=() broken=() late=() clean=0 known run parts=4 seconds code
   shift
   command -v compute-sanitizer >/dev/null || PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
   command -v compute-sanitizer >/dev/null || skip "compute-sanitizer is not there; it comes with the CUDA toolkit"
@@ -301,7 +301,7 @@ sanitize() {
   done
   tally() {
     echo "$(named "$tool: " "${found[@]}")${found[0]+, see above; }nothing found in $clean of 4$(
-      named "; not finished: " "${late[@]}")"
+      named "; not finished: " "${late[@]}")$(named "; failed without a finding: " "${broken[@]}")"
   }
   for run in kernels "fp32 train" "fp16 train" "fp16 frozen"; do
     echo "--- $run"
@@ -318,18 +318,21 @@ sanitize() {
       clean=$((clean + 1))
     elif over $code; then
       late+=("$run (over $seconds s)")
-    else
+    elif [ $code = 9 ]; then
       found+=("$run")
+    else
+      broken+=("$run (exit code $code)")
     fi
   done
   [ ${#found[@]} = 0 ] || fail "$(tally)"
-  [ ${#late[@]} = 0 ] || unfinished "$(tally)"
+  [ $((${#late[@]} + ${#broken[@]})) = 0 ] || unfinished "$(tally)"
   echo "$tool finds nothing in our kernels and in two steps each, fp32 and fp16"
 }
+# Exit code 9 for a finding, as the tools have it that know --error-exitcode; otherwise the program's own.
 sanitized() {
   bounded "$1" "${check[@]}" "${@:2}" >"$work/unsaid" 2>&1
   local code=$?
-  clears $code || return 1
+  clears $code || return 9
   return $code
 }
 # clears CODE: shows the captured output; fails if it holds a finding.
@@ -375,7 +378,8 @@ beside_pytorch() {
 tuned() {
   need_flag --tune-seconds bench step
   local seconds=$((limit - 65 < 115 ? limit - 65 : 115))
-  beside_pytorch fp16 eager "$1" 256 --tune "$results" --tune-seconds $((seconds > 1 ? seconds : 1)) --repeats 10
+  [ $seconds -ge 40 ] || skip "$limit s leave $seconds s for tuning, too few to find anything; give it a call of its own"
+  beside_pytorch fp16 eager "$1" 256 --tune "$results" --tune-seconds $seconds --repeats 10
 }
 piece_step() { beside_pytorch fp16 eager train,frozen 256; }
 piece_step-compile() { beside_pytorch fp16 compile train,frozen 256; }
@@ -399,7 +403,7 @@ piece_losses() {
   for n in 384 4096 128 1024 8192; do
     for loss in "${losses[@]}"; do
       if ! bounded "$run_limit" "$bin/bench" loss --loss "$loss" --n $n --dim 512 --per-class 4 --repeats 20 \
-        --device cuda --quiet --json "$work/row.json"; then
+        --device cuda --json "$work/row.json"; then
         broken+=("$loss $n")
         continue
       fi
@@ -463,7 +467,7 @@ profiled() {
 # One line for each fusion, those that move most bytes first, so that a run that is cut off has the larger ones.
 piece_fusions() {
   need_flag --fusions bench step
-  "$bin/bench" step --device cuda --precision fp16 --batch 256 --bn train --repeats 10 --fusions --quiet \
+  "$bin/bench" step --device cuda --precision fp16 --batch 256 --bn train --repeats 10 --fusions \
     --json "$results/fusions.json" || fail "bench step ended with exit code $?"
 }
 

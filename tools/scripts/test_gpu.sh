@@ -2,8 +2,8 @@
 # Runs the tests of GPU code (tests/cuda). Fails, and says why in one line, if there is no GPU or no such
 # test; a test that finds no working GPU fails, too. Usage: tools/scripts/test_gpu.sh BUILD JOBS [SEEDS]
 #
-# With SEEDS, runs those of them that also run on the emulated GPU there, SEEDS times, JOBS at a time, about a
-# quarter of an hour each. It rounds as a card does (tests/host_gpu/rounding.h), each time with another
+# With SEEDS, runs those of them that also run on the emulated GPU there, SEEDS times, JOBS at a time, about half an
+# hour each. It rounds as a card does (tests/host_gpu/rounding.h), each time with another
 # RK_ROUNDING_SEED: one after the other, from the one given or drawn. Then lists the largest share of every bound
 # that was used; logs stay in BUILD/rounding.
 set -euo pipefail
@@ -24,7 +24,7 @@ if [ -z "$seeds" ]; then
   exit
 fi
 
-cmake --build "$build" --target host_gpu_test -j "$jobs"
+cmake --build "$build" --target host_gpu_test host_gpu_golden -j "$jobs"
 logs=$build/rounding
 rm -rf "$logs"
 mkdir "$logs"
@@ -34,8 +34,12 @@ first=${RK_ROUNDING_SEED:-$RANDOM}
 failed=0
 # shellcheck disable=SC2016  # the inner shell expands these
 seq "$first" $((first + seeds - 1)) | OMP_WAIT_POLICY=PASSIVE xargs -P "$jobs" -I{} bash -c \
-  'RK_ROUNDING_SEED={} "$1" --gtest_filter="$2" >"$3/{}.log" 2>&1' _ \
-  "$build/bin/host_gpu_test" "$tests" "$logs" || failed=1
+  'export RK_ROUNDING_SEED={}
+   "$1/host_gpu_test" --gtest_filter="$2" >"$3/{}.log" 2>&1 || failed=1
+   for topic in losses metrics networks; do
+     "$1/host_gpu_golden" "$4" $topic --device cuda >>"$3/{}.log" 2>&1 || failed=1
+   done
+   exit ${failed:-0}' _ "$build/bin" "$tests" "$logs" "$PWD/tests/golden" || failed=1
 # share S  TEST | WHAT | OFF of BOUND NOTE
 awk -F ' [|] ' '$1 ~ /^share / {
   split($1, of, " +"); key = of[3] " | " $2
@@ -43,7 +47,7 @@ awk -F ' [|] ' '$1 ~ /^share / {
 }
 function seed(name) { name = FILENAME; sub(/.*\//, "", name); sub(/\.log$/, "", name); return name }
 END { for (key in most) print most[key], key, "|", where[key] }' "$logs"/*.log | sort -rn
-if ! grep -H '^\[  FAILED  \].*ms)' "$logs"/*.log && [ $failed = 0 ]; then
+if ! grep -HE '^(\[  FAILED  \].*ms\)|FAIL )' "$logs"/*.log && [ $failed = 0 ]; then
   echo "$seeds runs from RK_ROUNDING_SEED=$first: every test passed"
   exit 0
 fi

@@ -252,6 +252,7 @@ class Proof(Machine):
             self.assertIn(ours, text)
             self.assertNotIn("cub::", text)
         self.assertEqual(self.run_proof("initcheck", OUTPUT="", CODE="3").returncode, 1)
+        self.assertEqual(self.result("initcheck")["result"], "unfinished")
 
     def test_the_other_sanitizers_see_our_kernels_and_fp32(self):
         self.with_gpu()
@@ -263,6 +264,17 @@ class Proof(Machine):
         self.assertIn("--report-api-errors no", calls)
         self.assertLess(calls.index("--gtest_filter"), calls.index("--precision"))
         self.assertEqual(self.run_proof("memcheck", OUTPUT="", CODE="9").returncode, 1)
+        self.assertEqual(self.result("memcheck")["result"], "failed")
+
+    def test_a_test_that_fails_under_a_sanitizer_is_no_finding_of_its(self):
+        self.with_gpu()
+        self.made_up_sanitizer()
+        done = self.run_proof("memcheck", OUTPUT="========= ERROR SUMMARY: 0 errors",
+                              THEN="[[ $words == *gtest_filter* ]] && exit 1")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.result("memcheck")["result"], "unfinished")
+        self.assertEqual(self.result("memcheck")["finding"],
+                         "nothing found in 3 of 4; failed without a finding: kernels (exit code 1)")
 
     def test_a_sanitizer_that_its_limit_ended_has_found_nothing(self):
         self.with_gpu()
@@ -507,7 +519,7 @@ class Proof(Machine):
         self.assertEqual(self.run_proof("fusions").returncode, 0)
         self.assertEqual(self.result("fusions")["finding"], "of a step of 9 ms")
         self.assertEqual((self.path / "asked").read_text(), "step --device cuda --precision fp16 --batch 256 --bn train "
-                         "--repeats 10 --fusions --quiet --json results/fusions.json\n")
+                         "--repeats 10 --fusions --json results/fusions.json\n")
         self.run_proof("fusions", LIMIT="1", STOP="exec sleep 30")
         self.assertEqual((self.result("fusions")["result"], self.result("fusions")["finding"]),
                          ("over 1 s", "cut off; last: sums of the output  3  0.1 0.2 0.1 0.0  fp16 conv"))
@@ -517,10 +529,12 @@ class Proof(Machine):
         self.with_gpu()
         self.made_up_bench()
         self.command("bin/python", '[ "$1" = -c ] || echo "$*"')
-        for limit, seconds in (("", 115), ("90", 25), ("20", 1)):
+        for limit, seconds in (("", 115), ("110", 45)):
             self.run_proof("tuned-train", PYTHON="bin/python", LIMIT=limit)
             self.assertRegex(self.result("tuned-train")["finding"],
                              f" --bn train --batch 256 .* --tune results --tune-seconds {seconds} ")
+        self.run_proof("tuned-train", PYTHON="bin/python", LIMIT="90")
+        self.assertEqual(self.result("tuned-train")["result"], "skipped")
 
     def test_the_package_has_the_programs_that_pieces_call(self):
         pack = (ROOT / "tools/scripts/pack_gpu.sh").read_text()
