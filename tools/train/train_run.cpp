@@ -3,24 +3,16 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "engine/system/read_file.h"
 #include "engine/system/signals.h"
-#include "layers/graphs/graph_runner.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/progress.h"
 #include "tools/common/image_check.h"
 #include "tools/train/divergence.h"
-#include "tools/train/going_on.h"
 #include "tools/train/monitor.h"
-#include "tools/train/run_origin.h"
 #include "tools/train/shared_signal.h"
-#include "tools/train/train_description.h"
 #include "training/equal_processes.h"
-#include "training/memory_fit.h"
-#include "training/model_io.h"
 #include "weights/atomic_file.h"
-#include "weights/sealed_file.h"
 
 #include <fmt/format.h>
 
@@ -29,9 +21,6 @@
 #include <cmath>
 #include <exception>
 #include <filesystem>
-#include <limits>
-#include <new>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -48,199 +37,47 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSettings& settings,
-                   const SettingTable& table, TrainPlan plan)
-    : context_(context),
-      common_(common),
-      processes_(*common.processes),
-      settings_(settings),
-      table_(table),
-      plan_(std::move(plan)),
-      train_data_(open_dataset(settings.data, Split::kTrain)),
-      evaluation_(context, common, settings, train_data_),
-      saver_(settings.out, std::move(plan_.lock), plan_.last_damaged),
-      record_(settings.out, {.epochs = settings.epochs,
-                             .monitor = settings.monitor,
-                             .csv = settings.log == "csv",
-                             .quiet = common.quiet}),
-      unreadable_(settings.out),
-      bad_(processes_, train_data_) {
-  fit_batch();
-  sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
-                          settings.batches);
-  check_shares(settings, processes_.size());
-  share_ = make_batch_share(*sampler_, processes_.rank(), processes_.size());
-  TrainerOptions options = trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
-                                           static_cast<std::int64_t>(train_data_.classes().size()));
-  options.processes = &processes_;
-  std::optional<Progress> progress;
-  options.preparing = [&](std::int64_t done, std::int64_t all) {
-    if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
-    progress->update(done);
-  };
-  const Dataset* held_out = evaluation_.held_out();
-  loading_ = loading_bytes(settings, train_data_, held_out, processes_.size());
-  trainer_ = fit_trainer({context, settings, held_out, loading_, plan_.open_chunk}, options);
-  progress.reset();
-  evaluation_.plan(trainer_->parameters(), options.precision);
-  run_.seed = common.seed;
-  run_.data = train_data_.identity();
-  run_.held_out = held_out != nullptr ? held_out->identity() : "nothing";
-  run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
-  if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
-  if (!processes_.alone()) {
-    run_.environment += fmt::format(", {} processes", processes_.size());
-  }
-  run_.settings = table_.values().dump();
-  run_.classes = train_data_.class_names();
-  if (plan_.checkpoint) {
-    start_from_checkpoint();
-  } else if (plan_.weights) {
-    start_from_weights();
-  }
-}
-
-// Reduces a batch size that the user did not choose if it needs more classes than there are.
-void TrainRun::fit_batch() {
-  if (!plan_.open_batch || settings_.sampler != "pk") return;
-  const auto classes = static_cast<std::int64_t>(train_data_.classes().size());
-  const auto step = std::max<std::int64_t>(std::lcm(settings_.per_class, processes_.size()), 1);
-  const std::int64_t most = classes * settings_.per_class / step * step;
-  if (classes < 2 || most < step || settings_.batch <= most) return;
-  if (processes_.first()) {
-    note(
-        fmt::format("--batch {}: {} images of each of {} of {}, as {} would take {}; "
-                    "--batch chooses otherwise",
-                    most, settings_.per_class, counted(most / settings_.per_class, "class"),
-                    train_data_.name(), settings_.batch, settings_.batch / settings_.per_class));
-  }
-  settings_.batch = most;
-}
-
-void TrainRun::start_from_weights() {
-  const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
-  trainer_->upload();
-  source_sha256_ = plan_.weights->sha256();
-  add_classes(plan_.weights->run().classes, run_.classes);
-  std::string left;
-  if (!whole && plan_.weights->weight_dims("embedding.weight")) {
-    left = " (but not its embedding layer, which has another size)";
-  } else if (plan_.weights->weight_dims("fc.weight")) {
-    left = " (its classifier is left out)";
-  }
-  tell_user(fmt::format("weights: {}{}", settings_.weights, left));
-  plan_.weights.reset();
-}
-
-void TrainRun::start_from_checkpoint() {
-  const Checkpoint& checkpoint = *plan_.checkpoint;
-  const SayLine say = [this](const std::string& line) { tell_user(line); };
-  require_countable(checkpoint, settings_, sampler_->batches_per_epoch());
-  accept_data(checkpoint, run_, settings_, say);
-  const bool same_data = checkpoint.run().data == run_.data;
-  if (!trainer_->load(checkpoint, same_data)) {
-    tell_user(same_data ? "memory: the checkpoint holds none of this size; it begins empty"
-                        : "memory: begins empty, for the checkpoint's is of the earlier data");
-  }
-  const std::string& before = checkpoint.run().environment;
-  if (!before.empty() && before != run_.environment) {
-    tell_user(fmt::format(
-        "going on under {} what began under {}: not equal to the last bit to a run that was not "
-        "interrupted",
-        run_.environment, before));
-  }
-  RunState now = checkpoint.run();
-  compared_ = compare_again(now, checkpoint, settings_, holds_out(), say);
-  best_epoch_ =
-      processes_.first() ? epoch_of_best(now, checkpoint, settings_, holds_out(), say) : now.epoch;
-  now.settings = std::move(run_.settings);
-  now.environment = std::move(run_.environment);
-  now.data = std::move(run_.data);
-  now.held_out = std::move(run_.held_out);
-  add_classes(now.classes, run_.classes);
-  now.classes = std::move(run_.classes);
-  run_ = std::move(now);
-  if (const std::int64_t batches = sampler_->batches_per_epoch(); run_.batch > batches) {
-    // Changed data have fewer; the epoch's loss is a mean over them.
-    run_.loss_sum *= static_cast<double>(batches) / static_cast<double>(run_.batch);
-    run_.batch = batches;
-  }
-  if (!same_data) run_.bad_images.clear();
-  trainer_->go_on_in_schedule(run_.epoch * sampler_->batches_per_epoch() + run_.batch);
-  source_sha256_ = checkpoint.model().source_sha256;
-  resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
-  saver_.go_on_from(run_.step);
-  record_.resume(run_.history);
-  plan_.checkpoint.reset();  // frees memory of the size of network and optimizer state
-}
-
-void TrainRun::describe() const {
-  const TrainParts parts{.settings = settings_,
-                         .trainer = *trainer_,
-                         .sampler = *sampler_,
-                         .data = train_data_,
-                         .held_out = evaluation_.held_out(),
-                         .train_sample = evaluation_.train_sample(),
-                         .evaluation_bytes = evaluation_.reserved_bytes(),
-                         .loading = loading_,
-                         .processes = processes_.size()};
-  for (const std::string& line : describe_training(parts)) tell_user(line);
-}
-
-void TrainRun::prepare_folder() {
-  prepared_ = true;
-  if (processes_.first()) saver_.take_folder(settings_.log == "csv");
-}
-
-void TrainRun::record_origin() const {
-  write_origin(settings_.out, {.common = common_,
-                               .environment = run_.environment,
-                               .processes = processes_.size(),
-                               .train = train_data_,
-                               .held_out = evaluation_.held_out(),
-                               .epoch = run_.epoch,
-                               .step = run_.step,
-                               .resumed = saver_.saved_step() >= 0,
-                               .weights = settings_.weights,
-                               .weights_sha256 = source_sha256_});
-}
-
 void TrainRun::execute() {
   describe();
   require_equal_starts(processes_, run_);
   require_equal_parameters(processes_, trainer_->parameters(), run_);
   if (run_.epoch >= settings_.epochs || out_of_patience()) {
-    // A run that was killed between its last writes may have written only best.h5.
-    prepare_folder();
-    if (processes_.first()) {
-      if (!resumed_from_last_) saver_.save_last(state(), run_.step);
-      record_.write();
+    finish_what_was_over();
+  } else {
+    require_room_to_save();
+    if (run_.step == 0 && processes_.first()) {
+      check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);
     }
-    say(fmt::format("{}: {}", settings_.out, why_over()));
-    if (!common_.json.empty()) write_json(common_.json, result());
-    return;
+    open_loader();
+    begin();
+    train();
+    print_summary();
   }
-  if (checkpoint_bytes() > kMostSealedBytes) {
-    fail<UsageError>(
-        "--out {}: a checkpoint of this run takes {:.1f} GiB, and none of more than {} is read "
-        "again; use a smaller --dim, a smaller --memory or fewer classes",
-        settings_.out, static_cast<double>(checkpoint_bytes()) / (1 << 30), kMostSealedBytes >> 30);
-  }
+  if (!common_.json.empty()) write_json(common_.json, result());
+}
+
+// A run that was killed between its last writes may have written only best.h5.
+void TrainRun::finish_what_was_over() {
+  prepare_folder();
   if (processes_.first()) {
-    constexpr std::int64_t kAny = std::numeric_limits<std::int32_t>::max();
-    const std::int64_t saves = settings_.save_every > 0 ? kAny : settings_.epochs - run_.epoch;
-    saver_.require_room(checkpoint_bytes(), saves);
+    if (!resumed_from_last_) saver_.save_last(state(), run_.step);
+    record_.write();
   }
-  if (run_.step == 0 && processes_.first()) {
-    check_images(context_, train_data_, settings_.max_bad, settings_.out, common_.quiet);
-  }
-  const std::int64_t batches = sampler_->batches_per_epoch();
+  say(fmt::format("{}: {}", settings_.out, why_over()));
+}
+
+void TrainRun::open_loader() {
   LoaderOptions loading = loader_options(settings_, common_.seed);
-  const bool between = run_.batch >= batches;  // the run was stopped during evaluation
+  // Stopped during evaluation, a run goes on with the next epoch's pictures.
+  const bool between = run_.batch >= sampler_->batches_per_epoch();
   loading.first_epoch = run_.epoch + (between ? 1 : 0);
   loading.first_batch = between ? 0 : run_.batch;
   loading.known_bad = known_bad();
   loader_ = std::make_unique<Loader>(train_data_, *share_, augment_options(settings_), loading);
+}
+
+// Evaluates what the run begins with, and makes the folder its own.
+void TrainRun::begin() {
   if (run_.history.empty()) {
     ordered_json entry = {{"epoch", 0}, {"step", 0}};
     entry.update(evaluate());
@@ -254,6 +91,9 @@ void TrainRun::execute() {
     record_.write();
   }
   saver_.restart_clock();
+}
+
+void TrainRun::train() {
   try {
     while (run_.epoch < settings_.epochs && !out_of_patience()) train_epoch();
   } catch (const DivergedError& error) {
@@ -276,8 +116,6 @@ void TrainRun::execute() {
     if (failed_together_) processes_.end_together();
     throw;
   }
-  print_summary();
-  if (!common_.json.empty()) write_json(common_.json, result());
 }
 
 // Ends all processes with an error that they meet together, and that spoils what they hold.
@@ -288,21 +126,6 @@ template <class E> void TrainRun::leave_unsaved(const E& error, const std::strin
   std::error_code ignored;
   fail<E>("{}{}{}", error.what(), dump,
           fs::exists(last, ignored) ? "; the last good checkpoint is " + last : "");
-}
-
-std::vector<BadImage> TrainRun::known_bad() const {
-  std::vector<BadImage> bad;
-  for (const std::int64_t index : run_.bad_images) {
-    if (index < 0 || index >= train_data_.size()) continue;
-    try {
-      train_data_.load(index);
-    } catch (const SystemError&) {
-      throw;  // the picture may be readable
-    } catch (const InputError& error) {
-      bad.push_back({index, train_data_.item_name(index), error.what()});
-    }
-  }
-  return bad;
 }
 
 void TrainRun::train_epoch() {
@@ -502,120 +325,8 @@ ordered_json TrainRun::evaluate() {
   return std::move(*entry);
 }
 
-std::uint64_t TrainRun::checkpoint_bytes() const {
-  constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
-  return trainer_->state_bytes() + kBeside;
-}
-
-void TrainRun::rehearse_saving() const {
-  if (!processes_.first()) return;
-  trainer_->download();
-  try {
-    // Reserves address space, which a limit may make scarce, for heaps of 64 MiB each that threads
-    // of libraries create between now and the first save.
-    const auto heaps = std::make_unique_for_overwrite<std::byte[]>(std::size_t{256} << 20);
-    *const_cast<volatile std::byte*>(heaps.get()) = std::byte{};
-    const std::vector<std::byte> bytes = checkpoint();
-  } catch (const std::bad_alloc&) {
-    fail<DeviceError>(
-        "out of memory: a checkpoint cannot be put together beside the run, which takes twice its "
-        "size; end what else runs here, raise the limit (ulimit -v), or use a smaller --batch or "
-        "--image-size");
-  }
-}
-
 void TrainRun::record(ordered_json entry, const ordered_json& timing) {
   run_.history.push_back(record_.add(std::move(entry), timing));
-}
-
-// The last update may have made parameters infinite even if loss and gradient were finite.
-void TrainRun::require_sound() const {
-  if (trainer_->sound()) return;
-  fail<DivergedError>(
-      "training diverged: after step {} the network holds NaN, infinity or numbers beyond 1e12; "
-      "lower --lr",
-      run_.step);
-}
-
-void TrainRun::require_good_state() {
-  finish_steps();
-  trainer_->download();
-  require_equal_parameters(processes_, trainer_->parameters(), run_);
-  require_sound();
-}
-
-std::vector<std::byte> TrainRun::state() const {
-  trainer_->download();
-  require_sound();
-  return checkpoint();
-}
-
-std::vector<std::byte> TrainRun::checkpoint() const {
-  ModelDescription model = model_description(settings_);
-  model.source_sha256 = source_sha256_;
-  RunState run = run_;
-  run.loss_scale = trainer_->loss_scale();
-  if (loader_ != nullptr) {
-    run.bad_images.clear();
-    for (const BadImage& image : bad_.with(loader_->bad_images())) {
-      run.bad_images.push_back(image.index);
-    }
-  }
-  CheckpointWriter writer(model, run);
-  trainer_->save(writer);
-  return writer.finish();
-}
-
-void TrainRun::save_if_due() {
-  if (settings_.save_every == 0) return;
-  const bool due = processes_.first() && saver_.minutes_since() >= settings_.save_every;
-  if (processes_.all_reduce_max(due ? 1 : 0) == 0) return;
-  require_good_state();
-  share_bad_images();
-  if (!processes_.first()) return;
-  try {
-    saver_.save_last(checkpoint(), run_.step);
-  } catch (const InputError& error) {
-    // The next save may succeed, as may the one at the end of the epoch.
-    saver_.restart_clock();
-    tell_user(fmt::format("not saved after step {}: {}", run_.step, error.what()));
-  }
-}
-
-void TrainRun::save_before_leaving() {
-  if (!processes_.first() || run_.step == 0) return;
-  const std::int64_t saved = saver_.saved_step();
-  const std::string before =
-      saved > 0
-          ? fmt::format("the last save is that of step {}, from which --resume auto goes on", saved)
-          : "nothing was saved before";
-  if (stepping_) {
-    // Statistics, memory and some parameters may already be from the failed step; only the last
-    // save has a consistent state.
-    tell_user(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
-    return;
-  }
-  if (run_.step == saved) return;
-  try {
-    saver_.save_last(state(), run_.step);
-    tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",
-                          run_.step, resume_command()));
-  } catch (const std::exception& error) {
-    saver_.go_on_from(run_.step);  // do not try again
-    tell_user(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
-  }
-}
-
-void TrainRun::leave_if_failed() {
-  // The first of the processes that failed reports its error.
-  const int ours = failure_ ? processes_.size() - processes_.rank() : 0;
-  const int reporting = processes_.all_reduce_max(ours);
-  if (reporting == 0) return;
-  require_good_state();
-  bad_.gather(loader_->bad_images());
-  failed_together_ = true;
-  if (reporting == ours) std::rethrow_exception(failure_);
-  throw ReportedByAnother();
 }
 
 void TrainRun::announce(const std::string& what, double seconds) const {
@@ -636,24 +347,6 @@ void TrainRun::announce(const std::string& what, double seconds) const {
        fmt::format("stopped at once, which loses {} since the last save; {}", batches,
                    saved < 0 ? std::string("nothing was saved before")
                              : fmt::format("go on from step {} with --resume auto", saved))});
-}
-
-void TrainRun::stop() {
-  if (prepared_) {
-    require_good_state();
-    bad_.gather(loader_->bad_images());
-    if (processes_.first()) saver_.save_last(checkpoint(), run_.step);
-  }
-  processes_.end_together();
-  if (!processes_.first()) throw ReportedByAnother();
-  if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet
-  throw Interrupted(
-      fmt::format("stopped {}; saved; go on with: {}", place_of(run_), resume_command()));
-}
-
-std::string TrainRun::resume_command() const {
-  return fmt::format("{} --out {} --resume auto", shell_word(common_.program),
-                     shell_word(settings_.out));
 }
 
 void TrainRun::print_summary() const {

@@ -63,6 +63,11 @@ class TrainRun {
   void describe() const;
   void prepare_folder();
   void record_origin() const;
+  void require_room_to_save();
+  void finish_what_was_over();
+  void open_loader();
+  void begin();
+  void train();
   void train_epoch();
   void advance(std::int64_t next, std::int64_t batches);
   // Waits for the results of all steps begun; call before reading the trainer's state.

@@ -153,7 +153,7 @@ const std::vector<Case>& cases() {
       {{"--gem-p", "4"}, {{"model.gem_p", 4}}},
       {{"--embedding-start", "orthogonal"}, {{"trainer.orthogonal", true}}},
       {{"--precision", "bf16"}, {{"trainer.precision", static_cast<int>(Precision::kBf16)}}},
-      {{"--graph", "off"}, {{"trainer.graph", false}}},
+      {{"--graph", "off"}, {{"trainer.capture", false}}},
       {{"--plans", "/p.txt"}, {{"plans", "/p.txt"}}},
       {{"--chunk", "32"}, {{"trainer.chunk", 32}}},
       {{"--bn", "frozen"}, {{"trainer.frozen", true}}},
