@@ -1,3 +1,4 @@
+// How many values a pixel of a picture has.
 #pragma once
 
 #include <cstdint>

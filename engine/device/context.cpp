@@ -1,6 +1,5 @@
 #include "engine/device/context.h"
 
-#include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/base/parallel.h"
 #include "engine/base/thread_limit.h"

@@ -1,3 +1,4 @@
+// Work done once for many nodes of a program.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include "kernels/launch.h"
 #include "layers/gpu/batch_statistics.h"
 #include "layers/gpu/nodes.h"
+#include "layers/graphs/graph_runner.h"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 
 #include "layers/batchnorm.h"
 #include "layers/conv2d.h"
-#include "layers/graphs/graph_runner.h"
+#include "layers/graphs/graph.h"
 
 #include <memory>
 #include <string>

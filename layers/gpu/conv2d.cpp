@@ -1,7 +1,6 @@
 #include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/weights_block.h"
-#include "kernels/launch.h"
 #include "layers/gpu/batchnorm.h"
 #include "layers/gpu/convolution.h"
 #include "layers/gpu/nodes.h"

@@ -1,6 +1,5 @@
 #include "layers/graphs/graph.h"
 
-#include "engine/base/error.h"
 #include "engine/tape/program.h"
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include "kernels/cuda/symmetric.h"
 #include "kernels/launch_on_gpu.h"
 #include "kernels/team.h"
-#include "kernels/transpose.h"
 #include "losses/products/matrix_product.h"
+#include "losses/products/transpose.h"
 #include "losses/products/upper_tiles.h"
 
 #include <algorithm>

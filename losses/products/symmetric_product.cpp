@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/round_up.h"
-#include "kernels/transpose.h"
+#include "losses/products/transpose.h"
 #include "losses/products/upper_tiles.h"
 
 #include <algorithm>

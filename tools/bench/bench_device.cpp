@@ -1,6 +1,5 @@
 #include "tools/bench/bench_device.h"
 
-#include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/timer.h"
 #include "engine/system/signals.h"

@@ -1,6 +1,5 @@
 #include "tools/bench/bench_loader_device.h"
 
-#include "engine/base/error.h"
 #include "engine/device/cuda/timer.h"
 #include "engine/device/precision.h"
 #include "engine/system/signals.h"

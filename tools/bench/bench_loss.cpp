@@ -7,7 +7,6 @@
 #include "engine/driver/device.h"
 #include "engine/driver/profile.h"
 #include "engine/system/signals.h"
-#include "kernels/flush_denormals.h"
 #include "kernels/math.h"
 #include "losses/products/matrix_product.h"
 #include "losses/products/similarity.h"

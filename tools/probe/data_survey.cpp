@@ -2,7 +2,6 @@
 
 #include "data/images/decode.h"
 #include "data/images/exif.h"
-#include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"

@@ -1,4 +1,3 @@
-#include "engine/base/error.h"
 #include "weights/hdf5/file.h"
 #include "weights/hdf5/handle.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/transpose.h"
+#include "losses/products/transpose.h"
 
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"
