@@ -10,12 +10,6 @@
 namespace rk {
 namespace {
 
-template <class T> std::string little(T value) {
-  std::string bytes(sizeof(T), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
-}
-
 std::string torch_class(ElementType type, const char* what) {
   const char* name = nullptr;
   switch (type) {

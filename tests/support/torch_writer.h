@@ -6,11 +6,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace rk {
+
+// A number's bytes, the lowest first.
+template <class T> std::string little(T value) {
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
 
 // Appends opcodes of protocol 2.
 class PickleWriter {

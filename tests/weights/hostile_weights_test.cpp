@@ -24,12 +24,6 @@
 namespace rk {
 namespace {
 
-template <class T> std::string little(T value) {
-  std::string bytes(sizeof(T), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
-}
-
 class HostileWeights : public testing::Test {
  protected:
   std::string path() const { return (folder_.path() / "hostile").string(); }
