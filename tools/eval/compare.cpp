@@ -131,7 +131,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   if (!common.json.empty()) {
     json result = {{"data", network.data},
                    {"split", network.split},
-                   {"skipped_images", facts.value("skipped_images", 0)},
+                   {"skipped_images", rows.skipped_images},
                    {"protocol", protocol_text(a)},
                    {"notes", notes},
                    {"confidence", confidence_of(statistics)},

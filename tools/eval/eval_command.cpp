@@ -100,8 +100,10 @@ class Eval final : public Command {
     }
     if (common.json.empty()) return;
     add_origin(json);
-    json.update(
-        {{"device", common.device}, {"threads", context.threads()}, {"version", RK_VERSION}});
+    json.update({{"skipped_images", queries.skipped_images},
+                 {"device", common.device},
+                 {"threads", context.threads()},
+                 {"version", RK_VERSION}});
     write_json(common.json, json);
   }
 
@@ -287,7 +289,6 @@ class Eval final : public Command {
                  {"data", network_.data},
                  {"split", embeds() ? network_.split : ""},
                  {"gallery", files_.gallery}});
-    json.emplace("skipped_images", 0);
   }
 
   FileOptions files_;

@@ -28,7 +28,7 @@ std::vector<std::string> note_what_is_odd(const DescribedRows& queries,
   std::vector<std::string> notes;
   for (const DescribedRows* rows : {&queries, gallery}) {
     // Normalised rows of another length are zero, which reading has already reported.
-    if (rows == nullptr || rows->facts.value("normalize", false)) continue;
+    if (rows == nullptr || rows->normalized) continue;
     std::string text = note_lengths(
         rows->set.values(), rows->set.dim, rows->name,
         "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");

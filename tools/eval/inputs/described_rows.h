@@ -15,11 +15,13 @@ namespace rk {
 
 struct DescribedRows {
   EmbeddingSet set;
-  std::string name;  // the file or data as given; begins messages
-  std::string text;  // "e.h5: 24 rows of 6 classes"
-  std::string part;  // of a data set: "split test"; empty: from a file
+  std::string name;                 // the file or data as given; begins messages
+  std::string text;                 // "e.h5: 24 rows of 6 classes"
+  std::string part;                 // of a data set: "split test"; empty: from a file
+  bool normalized = false;          // by --normalize
+  std::int64_t skipped_images = 0;  // by --skip-bad
   std::function<Image(std::int64_t row)> picture;   // if embedded from pictures
-  nlohmann::json facts = nlohmann::json::object();  // for the JSON, beside the metrics
+  nlohmann::json facts = nlohmann::json::object();  // only for the JSON, beside the metrics
 
   std::int64_t count() const { return set.count(); }
   EmbeddingView view() const { return set.view(); }

@@ -137,7 +137,7 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   rows.part = data.part();
   rows.text = data_text(spec, data);
   note_other_exif(exif, spec.text());
-  rows.facts["skipped_images"] = embedder.bad_images().size();
+  rows.skipped_images = static_cast<std::int64_t>(embedder.bad_images().size());
   rows.facts["precision"] = options.precision;
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
     return data.load(item.at(static_cast<std::size_t>(row)));

@@ -18,7 +18,7 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
                             const NetworkOptions& options, const CommonOptions& common);
 
 // Turns pictures by EXIF if the network was trained so and --data does not say otherwise. The facts
-// are skipped_images, precision and, if they apply, classes_trained_on and chose_the_epoch.
+// are precision and, if they apply, classes_trained_on and chose_the_epoch.
 DescribedRows embed_data(const Context& context, const NetworkOptions& options,
                          const CommonOptions& common);
 

@@ -30,6 +30,7 @@ DescribedRows read_file(const RowsToRead& what) {
   rows.text =
       fmt::format("{}: {} of {} ({})", what.embeddings, counted(read.set.count(), "row"),
                   counted(count_classes(read.set), "class"), reading_text(read, what.normalize));
+  rows.normalized = what.normalize;
   rows.facts = {{"format", read.format},
                 {"dim", read.set.dim},
                 {"labels", read.labels},
