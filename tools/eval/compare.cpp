@@ -102,36 +102,36 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   }
   std::vector<ReportedRun> runs;
   std::vector<std::vector<std::string>> measured_notes;
-  DescribedRows rows;
+  EvaluatedRows rows;
   for (const std::string& run : options.compare) {
     NetworkOptions own = network;
     own.checkpoint = checkpoint_of_run(run);
     DescribedRows embedded = embed_data(context, own, common);
-    if (!runs.empty() &&
-        (embedded.set.labels != rows.set.labels || embedded.set.paths != rows.set.paths)) {
+    if (!runs.empty() && (embedded.set.labels != rows.queries.set.labels ||
+                          embedded.set.paths != rows.queries.set.paths)) {
       fail<InputError>(
           "{}: has changed while it was read; leave it as it is until both runs have "
           "been evaluated",
           network.data);
     }
-    rows = std::move(embedded);
-    Measured measured = measure(context, rows, nullptr, measuring, common);
+    rows.queries = std::move(embedded);
+    Measured measured = measure(context, rows, measuring, common);
     measured_notes.push_back(std::move(measured.notes));
-    runs.push_back(reported_run(context, name_of(run), own.checkpoint, rows, nullptr,
-                                measured.metrics, statistics, common));
+    runs.push_back(reported_run(context, name_of(run), own.checkpoint, rows, measured.metrics,
+                                statistics, common));
   }
-  note_recalls_of_all(measuring, rows, nullptr);
+  note_recalls_of_all(measuring, rows);
   const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
-  const RankIntervals difference = difference_of(context, rows, a, b, statistics, common);
+  const RankIntervals difference = difference_of(context, rows.queries, a, b, statistics, common);
   const std::vector<Compared> table = compared(a, b, difference);
   json facts;
-  const std::string what = describe(rows, nullptr, facts);
+  const std::string what = describe(rows, facts);
   say(what, runs, table, confidence_of(statistics));
   std::vector<std::string> notes = notes_of(runs, measured_notes);
   if (!common.json.empty()) {
     json result = {{"data", network.data},
                    {"split", network.split},
-                   {"skipped_images", rows.skipped_images},
+                   {"skipped_images", rows.queries.skipped_images},
                    {"protocol", protocol_text(a)},
                    {"notes", notes},
                    {"confidence", confidence_of(statistics)},
@@ -154,7 +154,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   write_report(context,
                {.path = options.report,
                 .title = title,
-                .queries = rows,
+                .rows = rows,
                 .statistics = statistics,
                 .notes = std::move(notes),
                 .runs = std::move(runs),

@@ -68,19 +68,19 @@ class Eval final : public Command {
     }
     // Read the gallery file before embedding the pictures, which takes long, so that it is refused
     // early.
-    std::optional<DescribedRows> gallery;
-    if (!files_.gallery.empty() && embeds()) gallery = read_gallery(files_);
-    const DescribedRows queries =
-        embeds() ? embed_data(context, network_, common) : read_queries(files_);
-    if (!files_.gallery.empty() && !embeds()) gallery = read_gallery(files_);
-    if (gallery) match_gallery(queries, *gallery);
+    EvaluatedRows rows;
+    if (!files_.gallery.empty() && embeds()) rows.gallery = read_gallery(files_);
+    rows.queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
+    if (!files_.gallery.empty() && !embeds()) rows.gallery = read_gallery(files_);
+    const DescribedRows& queries = rows.queries;
+    if (rows.gallery) match_gallery(queries, *rows.gallery);
     nlohmann::json json;
-    const std::string what = describe(queries, gallery ? &*gallery : nullptr, json);
-    protocol_.check(queries, gallery ? &*gallery : nullptr);
-    check_statistics(context, queries, gallery ? &*gallery : nullptr, statistics_);
+    const std::string what = describe(rows, json);
+    protocol_.check(rows);
+    check_statistics(context, rows, statistics_);
     // Nothing is written until everything that can be refused has been checked.
     if (!network_.save.empty() || !neighbours_.save.empty()) {
-      check_scores(context, queries, gallery ? &*gallery : nullptr);
+      check_scores(context, rows);
     }
     if (!network_.save.empty()) {
       write_embeddings(network_.save, queries.set);
@@ -91,12 +91,12 @@ class Eval final : public Command {
     }
     MeasureOptions measures = measures_;
     protocol_.choose(measures);
-    save_neighbours(context, queries, gallery ? &*gallery : nullptr, common);
+    save_neighbours(context, rows, common);
     if (protocol_.draws()) {
       measure_draws(context, queries, what, protocol_, measures, common, json);
     } else {
       measures.per_query |= statistics_.need_per_query() || !report_.report.empty();
-      measure_all(context, queries, gallery ? &*gallery : nullptr, what, measures, common, json);
+      measure_all(context, rows, what, measures, common, json);
     }
     if (common.json.empty()) return;
     add_origin(json);
@@ -177,16 +177,14 @@ class Eval final : public Command {
     }
   }
 
-  void save_neighbours(const Context& context, const DescribedRows& queries,
-                       const DescribedRows* gallery, const CommonOptions& common) const {
+  void save_neighbours(const Context& context, const EvaluatedRows& rows,
+                       const CommonOptions& common) const {
     if (neighbours_.save.empty()) return;
-    const std::int64_t candidates = gallery == nullptr ? queries.count() - 1 : gallery->count();
     const std::string what =
-        fmt::format("{} of {}", counted(std::min(neighbours_.topk, candidates), "neighbour"),
-                    counted(queries.count(), "row"));
+        fmt::format("{} of {}", counted(std::min(neighbours_.topk, rows.candidates()), "neighbour"),
+                    counted(rows.queries.count(), "row"));
     try {
-      const Neighbours found =
-          find_neighbours(context, queries, gallery, {.topk = neighbours_.topk}, common);
+      const Neighbours found = find_neighbours(context, rows, {.topk = neighbours_.topk}, common);
       check_mapped_files();
       write_neighbours(neighbours_.save, found);
     } catch (const std::bad_alloc&) {
@@ -228,34 +226,32 @@ class Eval final : public Command {
     }
   }
 
-  void report(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,
-              const Measured& measured, const CommonOptions& common) const {
+  void report(const Context& context, const EvaluatedRows& rows, const Measured& measured,
+              const CommonOptions& common) const {
     const std::string& name = embeds() ? network_.checkpoint : files_.embeddings;
     ReportFile file{.path = report_.report,
                     .title = fmt::format("Retrieval by {}", name),
                     .protocol = protocol_.name,
-                    .queries = queries,
-                    .gallery = gallery,
+                    .rows = rows,
                     .statistics = statistics_,
                     .notes = measured.notes};
-    file.runs.push_back(reported_run(context, name, network_.checkpoint, queries, gallery,
-                                     measured.metrics, statistics_, common));
+    file.runs.push_back(reported_run(context, name, network_.checkpoint, rows, measured.metrics,
+                                     statistics_, common));
     write_report(context, std::move(file), common);
   }
 
-  void measure_all(const Context& context, const DescribedRows& queries,
-                   const DescribedRows* gallery, const std::string& what,
+  void measure_all(const Context& context, const EvaluatedRows& rows, const std::string& what,
                    const MeasureOptions& measures, const CommonOptions& common,
                    nlohmann::json& json) const {
-    note_recalls_of_all(measures, queries, gallery);
-    Measured measured = measure(context, queries, gallery, measures, common);
+    note_recalls_of_all(measures, rows);
+    Measured measured = measure(context, rows, measures, common);
     const Statistics statistics =
-        take_statistics(context, queries, gallery, measured.metrics, statistics_, common);
+        take_statistics(context, rows, measured.metrics, statistics_, common);
     // Before any result is printed: refuses results of mapped files whose pages were gone when
     // read.
     check_mapped_files();
-    say(what, queries, measured, statistics, common);
-    if (!report_.report.empty()) report(context, queries, gallery, measured, common);
+    say(what, rows.queries, measured, statistics, common);
+    if (!report_.report.empty()) report(context, rows, measured, common);
     if (common.json.empty()) return;
     Metrics& metrics = measured.metrics;
     if (!measures_.per_query) metrics.per_query = {};
@@ -266,7 +262,7 @@ class Eval final : public Command {
          {"notes", measured.notes},
          {"seconds", measured.seconds},
          {"bytes_reserved", metrics.bytes_reserved}});
-    add_statistics(statistics, queries, metrics, statistics_, json);
+    add_statistics(statistics, rows.queries, metrics, statistics_, json);
   }
 
   void say(const std::string& what, const DescribedRows& queries, const Measured& measured,

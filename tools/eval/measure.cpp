@@ -23,18 +23,20 @@ namespace rk {
 namespace {
 
 // Notes what makes the metrics of these rows mean less than they seem to, and returns the notes.
-std::vector<std::string> note_what_is_odd(const DescribedRows& queries,
-                                          const DescribedRows* gallery) {
+std::vector<std::string> note_what_is_odd(const EvaluatedRows& rows) {
   std::vector<std::string> notes;
-  for (const DescribedRows* rows : {&queries, gallery}) {
+  const auto look_at_lengths = [&](const DescribedRows& side) {
     // Normalised rows of another length are zero, which reading has already reported.
-    if (rows == nullptr || rows->normalized) continue;
+    if (side.normalized) return;
     std::string text = note_lengths(
-        rows->set.values(), rows->set.dim, rows->name,
+        side.set.values(), side.set.dim, side.name,
         "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");
     if (!text.empty()) notes.push_back(std::move(text));
-  }
-  if (gallery == nullptr && count_classes(queries.set) == queries.count()) {
+  };
+  const DescribedRows& queries = rows.queries;
+  look_at_lengths(queries);
+  if (rows.gallery) look_at_lengths(*rows.gallery);
+  if (!rows.gallery && count_classes(queries.set) == queries.count()) {
     notes.push_back(
         fmt::format("{}: no class has two rows, so that there is nothing to find; give labels that "
                     "say which rows belong together",
@@ -45,11 +47,11 @@ std::vector<std::string> note_what_is_odd(const DescribedRows& queries,
 }
 
 // Whether all rows, of both sides, have one label.
-bool one_class(const EmbeddingSet& queries, const EmbeddingSet* gallery) {
-  const std::int64_t label = queries.labels.front();
-  const auto is_it = [&](std::int64_t other) { return other == label; };
-  return std::ranges::all_of(queries.labels, is_it) &&
-         (gallery == nullptr || std::ranges::all_of(gallery->labels, is_it));
+bool one_class(const EvaluatedRows& rows) {
+  const std::vector<std::int64_t>& labels = rows.queries.set.labels;
+  const auto is_it = [&](std::int64_t other) { return other == labels.front(); };
+  return std::ranges::all_of(labels, is_it) &&
+         (!rows.gallery || std::ranges::all_of(rows.gallery->set.labels, is_it));
 }
 
 }  // namespace
@@ -64,9 +66,8 @@ void MeasureOptions::sort_recalls() {
   recall_at.erase(std::unique(recall_at.begin(), recall_at.end()), recall_at.end());
 }
 
-void note_recalls_of_all(const MeasureOptions& options, const DescribedRows& queries,
-                         const DescribedRows* gallery) {
-  const std::int64_t candidates = gallery != nullptr ? gallery->count() : queries.count() - 1;
+void note_recalls_of_all(const MeasureOptions& options, const EvaluatedRows& rows) {
+  const std::int64_t candidates = rows.candidates();
   if (candidates == 0) return;  // then nothing can be found
   std::vector<std::string> names;
   for (const std::int64_t k : options.recall_at) {
@@ -77,40 +78,36 @@ void note_recalls_of_all(const MeasureOptions& options, const DescribedRows& que
                    fmt::join(names, ", "), counted(candidates, "candidate")));
 }
 
-void check_scores(const Context& context, const DescribedRows& queries,
-                  const DescribedRows* gallery) {
-  std::optional<EmbeddingView> candidates;
-  if (gallery != nullptr) candidates = gallery->view();
-  naming_rows(queries, gallery, [&] {
-    return largest_score(context, queries.view(), candidates ? &*candidates : nullptr);
+void check_scores(const Context& context, const EvaluatedRows& rows) {
+  with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+    return largest_score(context, queries, gallery);
   });
 }
 
-Measured measure(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,
-                 const MeasureOptions& options, const CommonOptions& common) {
-  std::vector<std::string> notes = note_what_is_odd(queries, gallery);
+Measured measure(const Context& context, const EvaluatedRows& rows, const MeasureOptions& options,
+                 const CommonOptions& common) {
+  std::vector<std::string> notes = note_what_is_odd(rows);
   EvaluateOptions evaluation;
   evaluation.recall_at = options.recall_at;
   evaluation.per_query = options.per_query;
   evaluation.interrupted = interrupted;
-  Progress progress("ranking", queries.count(), "queries", common.quiet);
+  const std::int64_t count = rows.queries.count();
+  Progress progress("ranking", count, "queries", common.quiet);
   evaluation.progress = [&](double done) {
-    progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
+    progress.update(static_cast<std::int64_t>(done * static_cast<double>(count)));
   };
 
   const auto start = std::chrono::steady_clock::now();
-  std::optional<EmbeddingView> candidates;
-  if (gallery != nullptr) candidates = gallery->view();
-  const std::optional<Metrics> metrics = naming_rows(queries, gallery, [&] {
-    return evaluate(context, queries.view(), candidates ? &*candidates : nullptr, evaluation);
-  });
+  const std::optional<Metrics> metrics =
+      with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+        return evaluate(context, queries, gallery, evaluation);
+      });
   progress.finish();
   if (!metrics) stop_if_interrupted();
-  if (metrics->num_queries_valid > 0 &&
-      one_class(queries.set, gallery != nullptr ? &gallery->set : nullptr)) {
+  if (metrics->num_queries_valid > 0 && one_class(rows)) {
     notes.push_back(
         fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
-                    queries.name));
+                    rows.queries.name));
     note(notes.back());
   }
   return {*metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),

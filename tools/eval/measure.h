@@ -28,17 +28,14 @@ struct Measured {
 };
 
 // Prints a note for each k that covers all candidates of a query, since R@k is then meaningless.
-// `gallery` as in measure().
-void note_recalls_of_all(const MeasureOptions& options, const DescribedRows& queries,
-                         const DescribedRows* gallery);
+void note_recalls_of_all(const MeasureOptions& options, const EvaluatedRows& rows);
 
 // Throws InputError naming the file if float32 cannot hold the scores, as measure() would.
-void check_scores(const Context& context, const DescribedRows& queries,
-                  const DescribedRows* gallery);
+void check_scores(const Context& context, const EvaluatedRows& rows);
 
-// Prints the notes about unusual rows, shows progress, stops if a signal asks to. `gallery`: null
-// if the rows are searched among themselves. InputErrors name the file.
-Measured measure(const Context& context, const DescribedRows& queries, const DescribedRows* gallery,
-                 const MeasureOptions& options, const CommonOptions& common);
+// Prints the notes about unusual rows, shows progress, stops if a signal asks to. InputErrors name
+// the file.
+Measured measure(const Context& context, const EvaluatedRows& rows, const MeasureOptions& options,
+                 const CommonOptions& common);
 
 }  // namespace rk

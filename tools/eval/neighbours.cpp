@@ -24,22 +24,21 @@ void NeighbourOptions::add_to(Flags& flags) {
       .type_name("FILE");
 }
 
-Neighbours find_neighbours(const Context& context, const DescribedRows& queries,
-                           const DescribedRows* gallery, const SearchFor& what,
+Neighbours find_neighbours(const Context& context, const EvaluatedRows& rows, const SearchFor& what,
                            const CommonOptions& common) {
-  Progress progress(what.label, queries.count(), "queries", common.quiet);
+  const std::int64_t count = rows.queries.count();
+  Progress progress(what.label, count, "queries", common.quiet);
   NearestOptions options;
   options.k = what.topk;
   options.ties = what.ties;
   options.interrupted = interrupted;
   options.progress = [&](double done) {
-    progress.update(static_cast<std::int64_t>(done * static_cast<double>(queries.count())));
+    progress.update(static_cast<std::int64_t>(done * static_cast<double>(count)));
   };
-  std::optional<EmbeddingView> candidates;
-  if (gallery != nullptr) candidates = gallery->view();
-  std::optional<Neighbours> found = naming_rows(queries, gallery, [&] {
-    return nearest(context, queries.view(), candidates ? &*candidates : nullptr, options);
-  });
+  std::optional<Neighbours> found =
+      with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+        return nearest(context, queries, gallery, options);
+      });
   progress.finish();
   if (!found) stop_if_interrupted();
   return std::move(*found);

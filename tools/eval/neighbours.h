@@ -26,9 +26,8 @@ struct SearchFor {
   std::string label = "searching";  // of the progress display
 };
 
-// Stops if a signal asks to. `gallery`: null if the rows are searched among themselves.
-Neighbours find_neighbours(const Context& context, const DescribedRows& queries,
-                           const DescribedRows* gallery, const SearchFor& what,
+// Stops if a signal asks to.
+Neighbours find_neighbours(const Context& context, const EvaluatedRows& rows, const SearchFor& what,
                            const CommonOptions& common);
 
 void write_neighbours(const std::string& path, const Neighbours& neighbours);

@@ -29,21 +29,23 @@ void ProtocolOptions::choose(MeasureOptions& measures) const {
   if (!name.empty() && !recall_at_.given()) measures.recall_at = protocol_named(name).recall_at;
 }
 
-void ProtocolOptions::check(const DescribedRows& queries, const DescribedRows* gallery) const {
+void ProtocolOptions::check(const EvaluatedRows& rows) const {
   if (name.empty()) return;
   const Protocol& protocol = protocol_named(name);
-  if (protocol.gallery != (gallery != nullptr)) {
+  if (protocol.gallery != rows.gallery.has_value()) {
     fail<UsageError>("--protocol {}: {}", name,
                      protocol.gallery ? "searches in a gallery; give it with --gallery"
                                       : "searches among the rows themselves; leave --gallery out");
   }
-  for (const DescribedRows* rows : {&queries, gallery}) {
-    if (rows == nullptr || protocol.cameras == !rows->set.cameras.empty()) continue;
-    fail<InputError>("{}: --protocol {} {}", rows->name, name,
+  const auto check_cameras = [&](const DescribedRows& side) {
+    if (protocol.cameras == !side.set.cameras.empty()) return;
+    fail<InputError>("{}: --protocol {} {}", side.name, name,
                      protocol.cameras ? "removes by cameras, and the file has no /cameras"
                                       : "knows no cameras, and the file's /cameras would remove "
                                         "candidates; leave --protocol out");
-  }
+  };
+  check_cameras(rows.queries);
+  if (rows.gallery) check_cameras(*rows.gallery);
 }
 
 void measure_draws(const Context& context, const DescribedRows& rows, const std::string& what,

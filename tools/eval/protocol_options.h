@@ -22,7 +22,7 @@ struct ProtocolOptions {
   void choose(MeasureOptions& measures) const;
   // Throws InputError if a gallery or cameras are missing, or are given although the protocol has
   // none.
-  void check(const DescribedRows& queries, const DescribedRows* gallery) const;
+  void check(const EvaluatedRows& rows) const;
 
  private:
   Flag recall_at_;

@@ -123,7 +123,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   CheckpointEmbedder embedder(context, *checkpoint, std::min(network.batch, listed.size()),
                               precision_of(network.precision));
   checkpoint.reset();  // as large as the embedder's parameters
-  const DescribedRows index = read_index(options.index, embedder, network.checkpoint);
+  DescribedRows index = read_index(options.index, embedder, network.checkpoint);
   note_other_exif(index.set, index.name, turned);
   const Dataset pictures = read_pictures(options.queries, turned);
   DescribedRows queries;
@@ -139,22 +139,24 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
         "--save-embeddings",
         index.name, index.set.dim, queries.set.dim);
   }
-  const Neighbours found =
-      find_neighbours(context, queries, &index, {.topk = neighbours.topk}, common);
+  const EvaluatedRows searched = {std::move(queries), std::move(index)};
+  const Neighbours found = find_neighbours(context, searched, {.topk = neighbours.topk}, common);
 
-  const bool has_paths = !index.set.paths.empty();  // without them there is no sheet
+  const std::vector<std::string>& asked = searched.queries.set.paths;
+  const DescribedRows& gallery = *searched.gallery;
+  const bool has_paths = !gallery.set.paths.empty();  // without them there is no sheet
   std::vector<SheetRow> rows;
   nlohmann::json all = nlohmann::json::array();
   for (std::int64_t q = 0; q < found.queries(); ++q) {
-    SheetRow row{queries.set.paths[static_cast<std::size_t>(q)], {}};
+    SheetRow row{asked[static_cast<std::size_t>(q)], {}};
     nlohmann::json results = nlohmann::json::array();
     print("{}\n", one_line(row.query));
     std::size_t place = 0;
     for (const Neighbour& each : found.of(q)) {
-      const std::string name = name_of(index.set, each.row), of = class_of(index.set, each.row);
+      const std::string name = name_of(gallery.set, each.row), of = class_of(gallery.set, each.row);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
-      if (has_paths) row.results.push_back({picture_path(index, each.row), each.score});
+      if (has_paths) row.results.push_back({picture_path(gallery, each.row), each.score});
     }
     all.push_back({{"query", row.query}, {"results", std::move(results)}});
     rows.push_back(std::move(row));
@@ -173,9 +175,9 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
                              {"version", RK_VERSION}});
   }
   if (has_paths) {
-    write_sheet(options.sheet, rows, {.queries = turned, .results = index.set.exif == "turn"});
+    write_sheet(options.sheet, rows, {.queries = turned, .results = gallery.set.exif == "turn"});
   } else {
-    note(fmt::format("{}: has no /paths, so that there is no contact sheet", index.name));
+    note(fmt::format("{}: has no /paths, so that there is no contact sheet", gallery.name));
   }
 }
 

@@ -14,16 +14,20 @@ namespace {
 
 constexpr std::size_t kHardest = 10;
 
-Clustering cluster(const Context& context, const DescribedRows& queries,
-                   const DescribedRows* gallery, const CommonOptions& common) {
-  std::set<std::int64_t> labels(queries.set.labels.begin(), queries.set.labels.end());
-  std::optional<EmbeddingView> more;
-  if (gallery != nullptr) {
-    labels.insert(gallery->set.labels.begin(), gallery->set.labels.end());
-    more = gallery->view();
+// The labels of all rows that are clustered: the queries', then the gallery's.
+std::vector<std::int64_t> labels_of(const EvaluatedRows& rows) {
+  std::vector<std::int64_t> labels = rows.queries.set.labels;
+  if (rows.gallery) {
+    const std::vector<std::int64_t>& more = rows.gallery->set.labels;
+    labels.insert(labels.end(), more.begin(), more.end());
   }
+  return labels;
+}
+
+Clustering cluster(const Context& context, const EvaluatedRows& rows,
+                   const std::vector<std::int64_t>& labels, const CommonOptions& common) {
   ClusteringOptions options;
-  options.clusters = static_cast<std::int64_t>(labels.size());
+  options.clusters = std::ssize(std::set<std::int64_t>(labels.begin(), labels.end()));
   options.seed = common.seed;
   options.interrupted = interrupted;
   constexpr std::int64_t kParts = 100;
@@ -31,7 +35,10 @@ Clustering cluster(const Context& context, const DescribedRows& queries,
   options.progress = [&](double done) {
     progress.update(static_cast<std::int64_t>(done * static_cast<double>(kParts)));
   };
-  auto out = k_means(context, queries.view(), more ? &*more : nullptr, options);
+  std::optional<Clustering> out =
+      with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+        return k_means(context, queries, gallery, options);
+      });
   progress.finish();
   if (!out) stop_if_interrupted();
   return *std::move(out);
@@ -109,19 +116,18 @@ BootstrapOptions bootstrap_options(const DescribedRows& queries, const Statistic
   return out;
 }
 
-void check_statistics(const Context& context, const DescribedRows& queries,
-                      const DescribedRows* gallery, const StatisticsOptions& options) {
+void check_statistics(const Context& context, const EvaluatedRows& rows,
+                      const StatisticsOptions& options) {
   if (!options.nmi) return;
-  std::optional<EmbeddingView> more;
-  if (gallery != nullptr) more = gallery->view();
-  naming_rows(queries, gallery, [&] {
-    return largest_score_of_any(context, queries.view(), more ? &*more : nullptr);
+  with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+    return largest_score_of_any(context, queries, gallery);
   });
 }
 
-Statistics take_statistics(const Context& context, const DescribedRows& queries,
-                           const DescribedRows* gallery, const Metrics& metrics,
-                           const StatisticsOptions& options, const CommonOptions& common) {
+Statistics take_statistics(const Context& context, const EvaluatedRows& rows,
+                           const Metrics& metrics, const StatisticsOptions& options,
+                           const CommonOptions& common) {
+  const DescribedRows& queries = rows.queries;
   Statistics out;
   if (options.confidence > 0) {
     const BootstrapOptions bootstrapping = bootstrap_options(queries, options, common);
@@ -135,11 +141,8 @@ Statistics take_statistics(const Context& context, const DescribedRows& queries,
     }
   }
   if (options.nmi) {
-    out.clustering = cluster(context, queries, gallery, common);
-    std::vector<std::int64_t> labels = queries.set.labels;
-    if (gallery != nullptr) {
-      labels.insert(labels.end(), gallery->set.labels.begin(), gallery->set.labels.end());
-    }
+    const std::vector<std::int64_t> labels = labels_of(rows);
+    out.clustering = cluster(context, rows, labels, common);
     out.nmi = normalized_mutual_information(labels, out.clustering->cluster);
   }
   return out;

@@ -42,13 +42,13 @@ BootstrapOptions bootstrap_options(const DescribedRows& queries, const Statistic
                                    const CommonOptions& common);
 
 // Checks possible before measuring: throws InputError if the rows cannot be clustered.
-void check_statistics(const Context& context, const DescribedRows& queries,
-                      const DescribedRows* gallery, const StatisticsOptions& options);
+void check_statistics(const Context& context, const EvaluatedRows& rows,
+                      const StatisticsOptions& options);
 
 // Stops if a signal asks to. `metrics` must have per_query if need_per_query().
-Statistics take_statistics(const Context& context, const DescribedRows& queries,
-                           const DescribedRows* gallery, const Metrics& metrics,
-                           const StatisticsOptions& options, const CommonOptions& common);
+Statistics take_statistics(const Context& context, const EvaluatedRows& rows,
+                           const Metrics& metrics, const StatisticsOptions& options,
+                           const CommonOptions& common);
 
 // The text after the table of metrics: NMI, and the ten hardest classes and categories.
 std::string statistics_text(const Statistics& statistics, const DescribedRows& queries);

@@ -67,24 +67,24 @@ Image picture_of(const DescribedRows& rows, std::int64_t row) {
 }  // namespace
 
 ReportedRun reported_run(const Context& context, const std::string& name,
-                         const std::string& checkpoint, const DescribedRows& queries,
-                         const DescribedRows* gallery, const Metrics& metrics,
-                         const StatisticsOptions& statistics, const CommonOptions& common) {
+                         const std::string& checkpoint, const EvaluatedRows& rows,
+                         const Metrics& metrics, const StatisticsOptions& statistics,
+                         const CommonOptions& common) {
   // Ties are ordered as in the metrics, which are shown beside these.
   Neighbours neighbours = find_neighbours(
-      context, queries, gallery,
+      context, rows,
       {.topk = kNeighbours, .ties = Ties::kOwnClassLast, .label = "searching for the report"},
       common);
   ReportedRun run{.name = name,
                   .metrics = metrics,
                   .intervals = bootstrap(context, metrics.per_query, metrics.recall_at,
-                                         bootstrap_options(queries, statistics, common)),
+                                         bootstrap_options(rows.queries, statistics, common)),
                   .neighbours = std::move(neighbours),
                   .record = std::nullopt,
                   .facts = {}};
   if (checkpoint.empty()) {
-    if (!queries.set.network.empty()) {
-      run.facts.emplace_back("SHA-256 of the network", queries.set.network);
+    if (!rows.queries.set.network.empty()) {
+      run.facts.emplace_back("SHA-256 of the network", rows.queries.set.network);
     }
     return run;
   }
@@ -107,25 +107,25 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
   Report report;
   report.title = std::move(file.title);
   nlohmann::json ignored;
-  report.data = describe(file.queries, file.gallery, ignored);
+  report.data = describe(file.rows, ignored);
   const Metrics& metrics = file.runs.front().metrics;
   report.protocol =
       fmt::format("{}: {}", file.protocol.empty() ? protocol_name(metrics) : file.protocol,
                   protocol_text(metrics));
   report.notes = std::move(file.notes);
-  report.queries = &file.queries.set;
-  report.gallery = file.gallery != nullptr ? &file.gallery->set : nullptr;
+  const DescribedRows& queries = file.rows.queries;
+  const std::optional<DescribedRows>& gallery = file.rows.gallery;
+  report.queries = &queries.set;
+  report.gallery = gallery ? &gallery->set : nullptr;
   report.runs = std::move(file.runs);
   report.difference = file.difference;
   report.confidence = confidence_of(file.statistics);
   report.resampled = file.statistics.resample;
-  report.no_pictures = why_no_pictures(file.queries);
-  if (report.no_pictures.empty() && file.gallery != nullptr) {
-    report.no_pictures = why_no_pictures(*file.gallery);
-  }
+  report.no_pictures = why_no_pictures(queries);
+  if (report.no_pictures.empty() && gallery) report.no_pictures = why_no_pictures(*gallery);
   if (report.no_pictures.empty()) {
-    report.picture = [&file](bool gallery, std::int64_t row) {
-      return picture_of(gallery ? *file.gallery : file.queries, row);
+    report.picture = [&](bool of_gallery, std::int64_t row) {
+      return picture_of(of_gallery ? *gallery : queries, row);
     };
   }
   report.facts = {

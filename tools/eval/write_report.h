@@ -16,9 +16,9 @@ namespace rk {
 // The part of one network: intervals, neighbours, the record of its run. `metrics` must have
 // per_query; checkpoint: empty if the rows come from a file. Stops if a signal asks to.
 ReportedRun reported_run(const Context& context, const std::string& name,
-                         const std::string& checkpoint, const DescribedRows& queries,
-                         const DescribedRows* gallery, const Metrics& metrics,
-                         const StatisticsOptions& statistics, const CommonOptions& common);
+                         const std::string& checkpoint, const EvaluatedRows& rows,
+                         const Metrics& metrics, const StatisticsOptions& statistics,
+                         const CommonOptions& common);
 
 // The confidence interval of the second run's gain over the first.
 RankIntervals difference_of(const Context& context, const DescribedRows& queries,
@@ -29,8 +29,7 @@ struct ReportFile {
   std::string path{};
   std::string title{};
   std::string protocol{};  // its name, if it has one
-  const DescribedRows& queries;
-  const DescribedRows* gallery = nullptr;
+  const EvaluatedRows& rows;
   const StatisticsOptions& statistics;
   std::vector<std::string> notes{};  // of measure()
   std::vector<ReportedRun> runs{};

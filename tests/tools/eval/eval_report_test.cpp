@@ -224,19 +224,19 @@ TEST(EvalReportOfMappedRows, OfAFileThatBecameShorterIsNotWritten) {
   folder.write("e.npy", npy_rows(values, kRows, kDim));
   folder.write("y.npy", npy_labels(labels));
   const auto report = [&](bool cut) {
-    DescribedRows rows;
-    rows.name = rows_path;
-    rows.set = read_rows({rows_path, (folder.path() / "y.npy").string()}).set;
-    EXPECT_TRUE(rows.set.mapped);
+    EvaluatedRows rows;
+    rows.queries.name = rows_path;
+    rows.queries.set = read_rows({rows_path, (folder.path() / "y.npy").string()}).set;
+    EXPECT_TRUE(rows.queries.set.mapped);
     const Context context(1);
     CommonOptions common;
     common.quiet = true;
-    const Measured measured = measure(context, rows, nullptr, {.per_query = true}, common);
+    const Measured measured = measure(context, rows, {.per_query = true}, common);
     if (cut) fs::resize_file(rows_path, 4096);
     const StatisticsOptions statistics;
-    ReportFile file{.path = page_path, .queries = rows, .statistics = statistics};
+    ReportFile file{.path = page_path, .rows = rows, .statistics = statistics};
     file.runs.push_back(
-        reported_run(context, rows_path, "", rows, nullptr, measured.metrics, statistics, common));
+        reported_run(context, rows_path, "", rows, measured.metrics, statistics, common));
     write_report(context, std::move(file), common);
   };
   report(false);

@@ -61,33 +61,34 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   return std::filesystem::exists(beside, ignored) ? beside.string() : path;
 }
 
-std::string describe(const DescribedRows& queries, const DescribedRows* gallery,
-                     nlohmann::json& json) {
+std::string describe(const EvaluatedRows& rows, nlohmann::json& json) {
+  const DescribedRows& queries = rows.queries;
   const std::int64_t classes = count_classes(queries.set);
   json["classes"] = classes;
   json.update(queries.facts);
-  if (gallery == nullptr) return queries.text;
-  const std::int64_t gallery_classes = count_classes(gallery->set);
-  const std::int64_t shared = count_shared(queries.set, gallery->set);
-  const char* matched_by = gallery->set.classes.empty() ? "label" : "name";
+  if (!rows.gallery) return queries.text;
+  const DescribedRows& gallery = *rows.gallery;
+  const std::int64_t gallery_classes = count_classes(gallery.set);
+  const std::int64_t shared = count_shared(queries.set, gallery.set);
+  const char* matched_by = gallery.set.classes.empty() ? "label" : "name";
   json["gallery_classes"] = gallery_classes;
   json["shared_classes"] = shared;
   json["classes_matched_by"] = matched_by;
   std::error_code ignored;
-  if (std::filesystem::equivalent(queries.name, gallery->name, ignored)) {
+  if (std::filesystem::equivalent(queries.name, gallery.name, ignored)) {
     note(
         fmt::format("{}: is both queries and gallery, so that every row finds itself; leave "
                     "--gallery out to search among the others",
-                    gallery->name));
-  } else if (const std::int64_t again = count_found_again(queries.set, gallery->set); again > 0) {
+                    gallery.name));
+  } else if (const std::int64_t again = count_found_again(queries.set, gallery.set); again > 0) {
     note(fmt::format(
         "{} of the {} in {} {} in {} too and {} found first, which flatters every figure; give "
         "queries that the gallery does not hold (--split query)",
         again, counted(queries.count(), "row"), queries.name, again == 1 ? "is" : "are",
-        gallery->name, again == 1 ? "is" : "are"));
+        gallery.name, again == 1 ? "is" : "are"));
   }
   return fmt::format("{}\nin {}, {} of the {} searched for among them (by {})", queries.text,
-                     gallery->text, shared, classes, matched_by);
+                     gallery.text, shared, classes, matched_by);
 }
 
 }  // namespace rk

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace rk {
@@ -27,14 +28,25 @@ struct DescribedRows {
   EmbeddingView view() const { return set.view(); }
 };
 
-// Calls f() and prefixes its InputErrors with the name of the rows that they are about.
-template <class F>
-auto naming_rows(const DescribedRows& queries, const DescribedRows* gallery, F&& f) {
+struct EvaluatedRows {
+  DescribedRows queries;
+  std::optional<DescribedRows> gallery;  // none: the queries are searched among themselves
+
+  // The candidates of a query, but for those that a camera rule removes.
+  std::int64_t candidates() const { return gallery ? gallery->count() : queries.count() - 1; }
+};
+
+// Calls f(queries, gallery) with their views, `gallery` null if there is none, and prefixes its
+// InputErrors with the name of the rows that they are about.
+template <class F> auto with_views(const EvaluatedRows& rows, F&& f) {
+  std::optional<EmbeddingView> gallery;
+  if (rows.gallery) gallery = rows.gallery->view();
   try {
-    return f();
+    return f(rows.queries.view(), gallery ? &*gallery : nullptr);
   } catch (const InputError& error) {
     const std::string text = error.what();
-    fail<InputError>("{}: {}", text.starts_with("gallery:") ? gallery->name : queries.name, text);
+    fail<InputError>("{}: {}",
+                     text.starts_with("gallery:") ? rows.gallery->name : rows.queries.name, text);
   }
 }
 
@@ -45,9 +57,7 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row);
 // The number of classes that occur.
 std::int64_t count_classes(const EmbeddingSet& set);
 
-// Describes queries and gallery, one line each, and adds the counts to `json`. `gallery`: null if
-// the rows are searched among themselves.
-std::string describe(const DescribedRows& queries, const DescribedRows* gallery,
-                     nlohmann::json& json);
+// Describes queries and gallery, one line each, and adds the counts to `json`.
+std::string describe(const EvaluatedRows& rows, nlohmann::json& json);
 
 }  // namespace rk
