@@ -123,6 +123,23 @@ TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   EXPECT_NE(said.find("all rows have length 3"), std::string::npos) << said;
 }
 
+// A line of its own for the gallery would reach the terminal as a literal "\n".
+TEST_F(EvalCommand, QueriesAndGalleryAreDescribedInOneLine) {
+  folder_.write("q.npy", npy_rows({1, 0, 0, 1}, 2, 2));
+  folder_.write("g.npy", npy_rows({0, 1, 0.6F, 0.8F}, 2, 2));
+  folder_.write("y.npy", npy_labels({1, 2}));
+  const Finished done =
+      run_here("eval",
+               {"--embeddings", in("q.npy"), "--labels", in("y.npy"), "--gallery", in("g.npy"),
+                "--gallery-labels", in("y.npy"), "--report", in("r.html")},
+               make_eval());
+  ASSERT_EQ(done.code, 0) << done.err;
+  const std::string gallery = "; in " + in("g.npy") + ": 2 rows of 2 classes";
+  EXPECT_TRUE(holds(done.out.substr(0, done.out.find('\n')), gallery)) << done.out;
+  EXPECT_FALSE(holds(done.out, "\\n")) << done.out;
+  EXPECT_TRUE(holds(file_text(in("r.html")), gallery));
+}
+
 // What the figures must be read with stands wherever they stand.
 TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
   folder_.write("e.npy", npy_rows({3, 0, 0, 2, 0, 3, 3, 0}, 4, 2));

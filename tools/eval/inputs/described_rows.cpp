@@ -87,7 +87,7 @@ std::string describe(const EvaluatedRows& rows, nlohmann::json& json) {
         again, counted(queries.count(), "row"), queries.name, again == 1 ? "is" : "are",
         gallery.name, again == 1 ? "is" : "are"));
   }
-  return fmt::format("{}\nin {}, {} of the {} searched for among them (by {})", queries.text,
+  return fmt::format("{}; in {}, {} of the {} searched for among them (by {})", queries.text,
                      gallery.text, shared, classes, matched_by);
 }
 

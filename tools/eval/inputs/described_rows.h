@@ -57,7 +57,7 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row);
 // The number of classes that occur.
 std::int64_t count_classes(const EmbeddingSet& set);
 
-// Describes queries and gallery, one line each, and adds the counts to `json`.
+// Describes queries and gallery in one line, and adds the counts to `json`.
 std::string describe(const EvaluatedRows& rows, nlohmann::json& json);
 
 }  // namespace rk
