@@ -124,9 +124,8 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
   const RankIntervals difference = difference_of(context, rows.queries, a, b, statistics, common);
   const std::vector<Compared> table = compared(a, b, difference);
-  json facts;
-  const std::string what = describe(rows, facts);
-  say(what, runs, table, confidence_of(statistics));
+  const RowsDescription described = describe(rows);
+  say(described.text, runs, table, confidence_of(statistics));
   std::vector<std::string> notes = notes_of(runs, measured_notes);
   if (!common.json.empty()) {
     json result = {{"data", network.data},
@@ -154,6 +153,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   write_report(context,
                {.path = options.report,
                 .title = title,
+                .data = described.text,
                 .rows = rows,
                 .statistics = statistics,
                 .notes = std::move(notes),

@@ -74,8 +74,7 @@ class Eval final : public Command {
     if (!files_.gallery.empty() && !embeds()) rows.gallery = read_gallery(files_);
     const DescribedRows& queries = rows.queries;
     if (rows.gallery) match_gallery(queries, *rows.gallery);
-    nlohmann::json json;
-    const std::string what = describe(rows, json);
+    const RowsDescription described = describe(rows);
     protocol_.check(rows);
     check_statistics(context, rows, statistics_);
     // Nothing is written until everything that can be refused has been checked.
@@ -92,11 +91,12 @@ class Eval final : public Command {
     MeasureOptions measures = measures_;
     protocol_.choose(measures);
     save_neighbours(context, rows, common);
+    nlohmann::json json = described.facts;
     if (protocol_.draws()) {
-      measure_draws(context, queries, what, protocol_, measures, common, json);
+      measure_draws(context, queries, described.text, protocol_, measures, common, json);
     } else {
       measures.per_query |= statistics_.need_per_query() || !report_.report.empty();
-      measure_all(context, rows, what, measures, common, json);
+      measure_all(context, rows, described, measures, common, json);
     }
     if (common.json.empty()) return;
     add_origin(json);
@@ -226,12 +226,13 @@ class Eval final : public Command {
     }
   }
 
-  void report(const Context& context, const EvaluatedRows& rows, const Measured& measured,
-              const CommonOptions& common) const {
+  void report(const Context& context, const EvaluatedRows& rows, const std::string& what,
+              const Measured& measured, const CommonOptions& common) const {
     const std::string& name = embeds() ? network_.checkpoint : files_.embeddings;
     ReportFile file{.path = report_.report,
                     .title = fmt::format("Retrieval by {}", name),
                     .protocol = protocol_.name,
+                    .data = what,
                     .rows = rows,
                     .statistics = statistics_,
                     .notes = measured.notes};
@@ -240,18 +241,19 @@ class Eval final : public Command {
     write_report(context, std::move(file), common);
   }
 
-  void measure_all(const Context& context, const EvaluatedRows& rows, const std::string& what,
-                   const MeasureOptions& measures, const CommonOptions& common,
-                   nlohmann::json& json) const {
+  void measure_all(const Context& context, const EvaluatedRows& rows,
+                   const RowsDescription& described, const MeasureOptions& measures,
+                   const CommonOptions& common, nlohmann::json& json) const {
     note_recalls_of_all(measures, rows);
     Measured measured = measure(context, rows, measures, common);
+    measured.notes.insert(measured.notes.begin(), described.notes.begin(), described.notes.end());
     const Statistics statistics =
         take_statistics(context, rows, measured.metrics, statistics_, common);
     // Before any result is printed: refuses results of mapped files whose pages were gone when
     // read.
     check_mapped_files();
-    say(what, rows.queries, measured, statistics, common);
-    if (!report_.report.empty()) report(context, rows, measured, common);
+    say(described.text, rows.queries, measured, statistics, common);
+    if (!report_.report.empty()) report(context, rows, described.text, measured, common);
     if (common.json.empty()) return;
     Metrics& metrics = measured.metrics;
     if (!measures_.per_query) metrics.per_query = {};

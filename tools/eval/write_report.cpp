@@ -106,8 +106,7 @@ RankIntervals difference_of(const Context& context, const DescribedRows& queries
 void write_report(const Context& context, ReportFile file, const CommonOptions& common) {
   Report report;
   report.title = std::move(file.title);
-  nlohmann::json ignored;
-  report.data = describe(file.rows, ignored);
+  report.data = std::move(file.data);
   const Metrics& metrics = file.runs.front().metrics;
   report.protocol =
       fmt::format("{}: {}", file.protocol.empty() ? protocol_name(metrics) : file.protocol,

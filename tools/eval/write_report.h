@@ -29,9 +29,10 @@ struct ReportFile {
   std::string path{};
   std::string title{};
   std::string protocol{};  // its name, if it has one
+  std::string data{};      // queries and gallery, in words
   const EvaluatedRows& rows;
   const StatisticsOptions& statistics;
-  std::vector<std::string> notes{};  // of measure()
+  std::vector<std::string> notes{};  // what the figures must be read with
   std::vector<ReportedRun> runs{};
   std::optional<RankIntervals> difference{};
 };

@@ -113,13 +113,16 @@ TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   folder_.write("y.npy", npy_labels({1, 2, 2, 1}));
   folder_.write("z.npy", npy_labels({1, 2, 2}));
   std::string said;
-  ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery",
-                      in("g.npy"), "--gallery-labels", in("z.npy")},
-                     &said),
-            0);
-  EXPECT_NE(said.find("2 of the 4 rows in " + in("e.npy") + " are in " + in("g.npy") + " too"),
-            std::string::npos)
-      << said;
+  ASSERT_EQ(
+      run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery", in("g.npy"),
+                "--gallery-labels", in("z.npy"), "--json", in("r.json"), "--report", in("r.html")},
+               &said),
+      0);
+  const std::string held = "2 of the 4 rows in " + in("e.npy") + " are in " + in("g.npy") + " too";
+  EXPECT_NE(said.find(held), std::string::npos) << said;
+  const nlohmann::json result = nlohmann::json::parse(std::ifstream(in("r.json")));
+  EXPECT_TRUE(result.at("notes").at(0).get<std::string>().starts_with(held)) << result.at("notes");
+  EXPECT_TRUE(holds(file_text(in("r.html")), held));
   EXPECT_NE(said.find("all rows have length 3"), std::string::npos) << said;
 }
 

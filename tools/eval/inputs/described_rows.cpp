@@ -61,34 +61,35 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   return std::filesystem::exists(beside, ignored) ? beside.string() : path;
 }
 
-std::string describe(const EvaluatedRows& rows, nlohmann::json& json) {
+RowsDescription describe(const EvaluatedRows& rows) {
   const DescribedRows& queries = rows.queries;
   const std::int64_t classes = count_classes(queries.set);
-  json["classes"] = classes;
-  json.update(queries.facts);
-  if (!rows.gallery) return queries.text;
+  RowsDescription out{.text = queries.text, .facts = queries.facts, .notes = {}};
+  out.facts["classes"] = classes;
+  if (!rows.gallery) return out;
   const DescribedRows& gallery = *rows.gallery;
-  const std::int64_t gallery_classes = count_classes(gallery.set);
   const std::int64_t shared = count_shared(queries.set, gallery.set);
   const char* matched_by = gallery.set.classes.empty() ? "label" : "name";
-  json["gallery_classes"] = gallery_classes;
-  json["shared_classes"] = shared;
-  json["classes_matched_by"] = matched_by;
+  out.facts["gallery_classes"] = count_classes(gallery.set);
+  out.facts["shared_classes"] = shared;
+  out.facts["classes_matched_by"] = matched_by;
+  out.text += fmt::format("; in {}, {} of the {} searched for among them (by {})", gallery.text,
+                          shared, classes, matched_by);
   std::error_code ignored;
   if (std::filesystem::equivalent(queries.name, gallery.name, ignored)) {
-    note(
+    out.notes.push_back(
         fmt::format("{}: is both queries and gallery, so that every row finds itself; leave "
                     "--gallery out to search among the others",
                     gallery.name));
   } else if (const std::int64_t again = count_found_again(queries.set, gallery.set); again > 0) {
-    note(fmt::format(
+    out.notes.push_back(fmt::format(
         "{} of the {} in {} {} in {} too and {} found first, which flatters every figure; give "
         "queries that the gallery does not hold (--split query)",
         again, counted(queries.count(), "row"), queries.name, again == 1 ? "is" : "are",
         gallery.name, again == 1 ? "is" : "are"));
   }
-  return fmt::format("{}; in {}, {} of the {} searched for among them (by {})", queries.text,
-                     gallery.text, shared, classes, matched_by);
+  for (const std::string& text : out.notes) note(text);
+  return out;
 }
 
 }  // namespace rk

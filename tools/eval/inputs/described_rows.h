@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rk {
 
@@ -57,7 +58,13 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row);
 // The number of classes that occur.
 std::int64_t count_classes(const EmbeddingSet& set);
 
-// Describes queries and gallery in one line, and adds the counts to `json`.
-std::string describe(const EvaluatedRows& rows, nlohmann::json& json);
+struct RowsDescription {
+  std::string text;                // one line, of queries and gallery
+  nlohmann::json facts;            // the counts, and the queries' facts
+  std::vector<std::string> notes;  // what the figures must be read with
+};
+
+// Prints the notes, too.
+RowsDescription describe(const EvaluatedRows& rows);
 
 }  // namespace rk
