@@ -53,10 +53,23 @@ std::vector<Compared> compared(const Metrics& a, const Metrics& b, const RankInt
   return rows;
 }
 
+// What is told of a run beside its metrics.
+struct RunRemarks {
+  std::string provenance;  // of the images, as of DescribedRows
+  json facts;
+  std::vector<std::string> notes;
+};
+
 void say(const std::string& what, const std::vector<ReportedRun>& runs,
-         const std::vector<Compared>& rows, double confidence) {
-  print("{}\nA: {}\nB: {}\n\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n",
-        one_line(what), one_line(runs[0].name), one_line(runs[1].name), "", "A", "B", "B - A",
+         const std::vector<RunRemarks>& remarks, const std::vector<Compared>& rows,
+         double confidence) {
+  print("{}\n", one_line(what));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string& provenance = remarks[i].provenance;
+    print("{}: {}{}{}\n", i == 0 ? "A" : "B", one_line(runs[i].name),
+          provenance.empty() ? "" : "; ", provenance);
+  }
+  print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", "", "A", "B", "B - A",
         100 * confidence);
   for (const Compared& row : rows) {
     const char* told = row.difference.low > 0    ? "B is higher"
@@ -69,11 +82,11 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
 
 // The notes about two runs on the same pictures: what holds for both is told once.
 std::vector<std::string> notes_of(const std::vector<ReportedRun>& runs,
-                                  const std::vector<std::vector<std::string>>& notes) {
+                                  const std::vector<RunRemarks>& remarks) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const std::string& text : notes[i]) {
-      const bool both = std::ranges::count(notes[1 - i], text) > 0;
+    for (const std::string& text : remarks[i].notes) {
+      const bool both = std::ranges::count(remarks[1 - i].notes, text) > 0;
       if (!both) out.push_back(fmt::format("{}: {}", runs[i].name, text));
       if (both && i == 0) out.push_back(text);
     }
@@ -101,7 +114,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
     open_weights(checkpoint_of_run(run), network.arch, ignored);  // before any picture is read
   }
   std::vector<ReportedRun> runs;
-  std::vector<std::vector<std::string>> measured_notes;
+  std::vector<RunRemarks> remarks;
   EvaluatedRows rows;
   for (const std::string& run : options.compare) {
     NetworkOptions own = network;
@@ -115,8 +128,10 @@ void compare_runs(const Context& context, const NetworkOptions& network,
           network.data);
     }
     rows.queries = std::move(embedded);
-    Measured measured = measure(context, rows, measuring, common);
-    measured_notes.push_back(std::move(measured.notes));
+    const Measured measured = measure(context, rows, measuring, common);
+    std::vector<std::string> notes = rows.queries.notes;
+    notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
+    remarks.push_back({rows.queries.provenance, rows.queries.facts, std::move(notes)});
     runs.push_back(reported_run(context, name_of(run), own.checkpoint, rows, measured.metrics,
                                 statistics, common));
   }
@@ -124,9 +139,8 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
   const RankIntervals difference = difference_of(context, rows.queries, a, b, statistics, common);
   const std::vector<Compared> table = compared(a, b, difference);
-  const RowsDescription described = describe(rows);
-  say(described.text, runs, table, confidence_of(statistics));
-  std::vector<std::string> notes = notes_of(runs, measured_notes);
+  say(rows.queries.text, runs, remarks, table, confidence_of(statistics));
+  std::vector<std::string> notes = notes_of(runs, remarks);
   if (!common.json.empty()) {
     json result = {{"data", network.data},
                    {"split", network.split},
@@ -138,10 +152,12 @@ void compare_runs(const Context& context, const NetworkOptions& network,
                    {"device", common.device},
                    {"threads", context.threads()},
                    {"version", RK_VERSION}};
-    for (const ReportedRun& run : runs) {
-      Metrics metrics = run.metrics;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      Metrics metrics = runs[i].metrics;
       if (!measures.per_query) metrics.per_query = {};
-      result["runs"].push_back({{"run", run.name}, {"metrics", metrics_json(metrics)}});
+      json run = remarks[i].facts;
+      run.update({{"run", runs[i].name}, {"metrics", metrics_json(metrics)}});
+      result["runs"].push_back(std::move(run));
     }
     for (const Compared& row : table) {
       result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
@@ -153,7 +169,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   write_report(context,
                {.path = options.report,
                 .title = title,
-                .data = described.text,
+                .data = rows.queries.text,
                 .rows = rows,
                 .statistics = statistics,
                 .notes = std::move(notes),

@@ -89,6 +89,9 @@ ReportedRun reported_run(const Context& context, const std::string& name,
     return run;
   }
   run.facts.emplace_back("File", checkpoint);
+  if (!rows.queries.provenance.empty()) {
+    run.facts.emplace_back("Evaluated images", rows.queries.provenance);
+  }
   if (!is_sealed(checkpoint)) return run;  // foreign weights
   const Checkpoint network(checkpoint);
   run.record = read_learning_record(network);

@@ -133,7 +133,9 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   words.insert(words.end(), {"--report", in("report.html")});
   const Finished done = run(eval(words));
   ASSERT_EQ(done.code, 0) << done.err;
-  EXPECT_TRUE(holds(done.out, "A: " + in("a") + "\nB: " + in("b"))) << done.out;
+  EXPECT_TRUE(holds(done.out, "\nA: " + in("a") + "; the network was trained on none of these"))
+      << done.out;
+  EXPECT_TRUE(holds(done.out, "\nB: " + in("b") + "; the network was trained on none of these"));
   EXPECT_TRUE(holds(done.out, "90 % interval of B - A"));
   const json result = said();
   for (std::size_t r = 0; r < 2; ++r) {
@@ -168,7 +170,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_FALSE(holds(idle.err, "--confidence: has no effect")) << idle.err;
 
   // What both runs' figures must be read with is in the report and the JSON, once.
-  folder_.classes("one/test/c", 1, 4);
+  folder_.classes("one/test/x", 1, 4);
   ASSERT_EQ(run(eval({"--compare", in("a"), in("b"), "--data", "folder:" + in("one"), "--report",
                       in("one.html")}))
                 .code,
@@ -207,6 +209,44 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   write_rows("plain.h5", false);
   refused({"--embeddings", in("plain.h5"), "--data", "folder:" + in("pics")}, 2,
           "--data: is for pictures that a network embeds; give --checkpoint RUN/best.h5");
+}
+
+// What a network has seen of the images flatters it, so each run must be told its own.
+TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
+  ASSERT_EQ(run(on_pictures("a", {}, 1)).code, 0);
+  ASSERT_EQ(run(command("g", {}, 1)).code, 0);
+  const auto compare = [&](const std::string& first, const std::string& second,
+                           const std::string& split) {
+    Finished done = run(eval({"--compare", in(first), in(second), "--data", "folder:" + in("pics"),
+                              "--split", split, "--report", in("report.html")}));
+    EXPECT_EQ(done.code, 0) << done.err;
+    return done;
+  };
+  const std::string seen = "the network was trained on 8 of these classes (by name)";
+  const std::string unseen = "the network was trained on none of these classes (by name)";
+  const std::string noted = in("a") + ": 8 of the 8 classes of folder:" + in("pics") +
+                            " are what " + in("a/best.h5") + " was trained on";
+  for (const bool first : {true, false}) {
+    const Finished done = first ? compare("a", "g", "train") : compare("g", "a", "train");
+    const std::size_t a = first ? 0 : 1;
+    const std::string told_a = in("a") + "; " + seen, told_g = in("g") + "; " + unseen;
+    EXPECT_TRUE(holds(
+        done.out, first ? "A: " + told_a + "\nB: " + told_g : "A: " + told_g + "\nB: " + told_a))
+        << done.out;
+    EXPECT_TRUE(holds(done.err, "are what " + in("a/best.h5") + " was trained on")) << done.err;
+    const json result = said();
+    EXPECT_EQ(result["runs"][a]["classes_trained_on"], 8);
+    EXPECT_EQ(result["runs"][1 - a]["classes_trained_on"], 0);
+    ASSERT_EQ(result["notes"].size(), 1U) << result["notes"];
+    EXPECT_TRUE(result["notes"][0].get<std::string>().starts_with(noted)) << result["notes"];
+    for (const std::string& text : {seen, unseen, noted}) EXPECT_TRUE(holds(page().text, text));
+  }
+  const Finished chosen = compare("a", "g", "test");
+  EXPECT_TRUE(holds(chosen.out, in("a") + "; " + unseen + "; its epoch was chosen on these images"))
+      << chosen.out;
+  const json result = said();
+  EXPECT_EQ(result["runs"][0]["chose_the_epoch"], true);
+  EXPECT_FALSE(result["runs"][1].contains("chose_the_epoch"));
 }
 
 // Rows that are lost after the metrics were taken, while the report searches, must not get into it.

@@ -64,7 +64,8 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row) {
 RowsDescription describe(const EvaluatedRows& rows) {
   const DescribedRows& queries = rows.queries;
   const std::int64_t classes = count_classes(queries.set);
-  RowsDescription out{.text = queries.text, .facts = queries.facts, .notes = {}};
+  RowsDescription out{.text = queries.text, .facts = queries.facts, .notes = queries.notes};
+  if (!queries.provenance.empty()) out.text += "; " + queries.provenance;
   out.facts["classes"] = classes;
   if (!rows.gallery) return out;
   const DescribedRows& gallery = *rows.gallery;

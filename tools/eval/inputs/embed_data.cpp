@@ -35,18 +35,32 @@ std::string data_text(const DataSpec& spec, const Dataset& data) {
   return text;
 }
 
-// On how many of the classes the network was trained, if its checkpoint records this.
-std::optional<std::int64_t> count_trained_on(const CheckpointEmbedder& embedder,
-                                             const Dataset& data, const std::string& name) {
-  if (embedder.trained_on().empty()) return std::nullopt;
-  const std::int64_t count = KnownClasses(embedder.trained_on()).count(data);
-  if (count > 0) {
-    note(fmt::format(
-        "{} of the {} of {} {} what the network was trained on, by name: on that it "
-        "retrieves better than on what is new",
-        count, counted(data.classes().size(), "class"), name, count == 1 ? "is" : "are"));
+// Adds what the checkpoint says it has seen of the data: in training, and to choose its epoch.
+void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data,
+                    const std::string& checkpoint, DescribedRows& rows) {
+  if (!embedder.trained_on().empty()) {
+    const std::int64_t count = KnownClasses(embedder.trained_on()).count(data);
+    rows.facts["classes_trained_on"] = count;
+    rows.provenance = fmt::format("the network was trained on {} of these classes (by name)",
+                                  count == 0 ? "none" : std::to_string(count));
+    if (count > 0) {
+      rows.notes.push_back(fmt::format(
+          "{} of the {} of {} {} what {} was trained on, by name: on that it retrieves better "
+          "than on what is new",
+          count, counted(data.classes().size(), "class"), rows.name, count == 1 ? "is" : "are",
+          checkpoint));
+    }
   }
-  return count;
+  if (data.identity() == embedder.chosen_on()) {
+    rows.facts["chose_the_epoch"] = true;
+    rows.provenance += rows.provenance.empty() ? "" : "; ";
+    rows.provenance += "its epoch was chosen on these images";
+    rows.notes.push_back(
+        fmt::format("{}: on exactly these images, by name, the epoch of {} was chosen as the best, "
+                    "which flatters its figures; images that chose nothing tell more",
+                    rows.name, checkpoint));
+  }
+  for (const std::string& text : rows.notes) note(text);
 }
 
 // Embeds all pictures; adds advice to the error about a picture that cannot be read.
@@ -142,19 +156,7 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
     return data.load(item.at(static_cast<std::size_t>(row)));
   };
-  if (const auto known = count_trained_on(embedder, data, rows.name)) {
-    rows.facts["classes_trained_on"] = *known;
-    rows.text += fmt::format("; the network was trained on {} of these classes (by name)",
-                             *known == 0 ? "none" : std::to_string(*known));
-  }
-  if (data.identity() == embedder.chosen_on()) {
-    note(
-        fmt::format("{}: on exactly these images, by name, the epoch of {} was chosen as the best, "
-                    "which flatters its figures; images that chose nothing tell more",
-                    rows.name, options.checkpoint));
-    rows.facts["chose_the_epoch"] = true;
-    rows.text += "; its epoch was chosen on these images";
-  }
+  add_provenance(embedder, data, options.checkpoint, rows);
   return rows;
 }
 
