@@ -94,6 +94,8 @@ class Train final : public Command {
     refuse_bytes_that_are_no_text();
     if (plan.checkpoint) compare(stored, table_.values(), *plan.checkpoint, common);
     plan.open_batch = !table_.given("batch") && !plan.checkpoint;
+    // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
+    if (!plan.open_batch) check_shares(settings_, 1);
     plan.open_chunk = !table_.given("batch") && !table_.given("chunk");
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);

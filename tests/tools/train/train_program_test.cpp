@@ -275,6 +275,26 @@ TEST_F(TrainProgram, FlagsOfTheSamplerWinOverARecipe) {
   EXPECT_TRUE(holds(resumed.err, "sampler: \"random\" in the checkpoint, \"pk\" from now on"));
 }
 
+// Without --batch the batch shrinks to the classes there are; the advised chunk must divide that.
+TEST_F(TrainProgram, TheAdvisedChunkDividesTheBatchThatIsTaken) {
+  const auto with_chunk = [&](const char* chunk) {
+    std::vector<std::string> words =
+        command("out",
+                {"--epochs", "1", "--chunk", chunk, "--data",
+                 "glyphs:classes=12,test_classes=2,alphabets=2,images=4,size=32"},
+                1);
+    const auto at = std::find(words.begin(), words.end(), "--batch");
+    words.erase(at, at + 2);
+    return run(words);
+  };
+  const Finished refused = with_chunk("32");
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_TRUE(holds(refused.err, "--chunk 32: does not divide --batch 48; use 24"));
+  EXPECT_FALSE(fs::exists(in("out")));
+  const Finished advised = with_chunk("24");
+  EXPECT_EQ(advised.code, 0) << advised.err;
+}
+
 // A run that begins with weights must prepare images as the network learnt, unless told otherwise.
 TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
   ASSERT_EQ(run(command("run", {"--epochs", "1", "--input-mean", "0.9", "--input-std",

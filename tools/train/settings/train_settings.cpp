@@ -396,7 +396,6 @@ void resolve(TrainSettings& s) {
     fail<UsageError>("--freeze {}: {} has no such stage; {}", s.freeze, s.arch,
                      suggestion(s.freeze, stages));
   }
-  check_shares(s, 1);  // early; TrainRun checks those of all processes, once the batch is final
   if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
   if (s.resize == 0) s.resize = default_resize(s.image_size);
