@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 namespace rk {
 namespace {
@@ -29,6 +31,21 @@ TEST(RecipePath, AFileComesBeforeThoseThatComeAlong) {
                     "known: omniglot, shop"));
   EXPECT_EQ(message_of<InputError>([&] { find_recipe("a/omniglot", folders); }),
             "a/omniglot: no such recipe; check the path");
+}
+
+// If the data are missing, train's message refers to the recipe's first lines.
+TEST(RecipePath, EachThatComesAlongSaysWhereItsDataAre) {
+  int recipes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(RK_TEST_GOLDEN "/../../recipes")) {
+    ++recipes;
+    std::ifstream file(entry.path());
+    bool said = false;
+    for (std::string line; std::getline(file, line) && line.starts_with('#');) {
+      said = said || line.find("https://") != std::string::npos;
+    }
+    EXPECT_TRUE(said) << entry.path();
+  }
+  EXPECT_GE(recipes, 3);
 }
 
 }  // namespace
