@@ -21,7 +21,8 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   data_ = std::aligned_alloc(alignment, round_up(bytes, alignment));
   if (data_ == nullptr) {
     fail<DeviceError>(
-        "out of memory: {} MiB were asked for; use a smaller batch, chunk or image size",
+        "out of memory: {} MiB were asked for; end what else runs here, raise the limit (ulimit "
+        "-v), or take less at a time (train: --chunk, --batch; eval: --batch)",
         bytes >> 20);
   }
   // Advice only: where huge pages are off the call changes nothing.

@@ -15,6 +15,7 @@
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
+#include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
 
 #include <fmt/format.h>
@@ -103,7 +104,7 @@ class BenchStep final : public Command {
       if (!plans_.empty() && !tune_.empty()) {
         fail<UsageError>("--plans, --tune: both say which file; leave --plans out");
       }
-      run_on_gpu(common);
+      advising_a_batch([&] { run_on_gpu(common); });
       return;
     }
     if (precision_ != "fp32" || !plans_.empty() || !tune_.empty() || tune_seconds_ > 0 ||
@@ -112,10 +113,23 @@ class BenchStep final : public Command {
           "--precision, --plans, --tune, --tune-seconds, --fusions and --graph are for a GPU; add "
           "--device cuda");
     }
-    run_on_cpu(common);
+    advising_a_batch([&] { run_on_cpu(common); });
   }
 
  private:
+  // The trainer advises a --chunk, which is for training alone.
+  template <class F> void advising_a_batch(F&& f) const {
+    try {
+      f();
+    } catch (const TooLittleMemory& error) {
+      const bool some = error.chunk() >= 2;
+      fail<DeviceError>("{} memory is too small for --batch {} at --image-size {}; use {}",
+                        error.where() == MemoryOf::kGpu ? "the GPU's" : "this machine's", batch_,
+                        size_,
+                        some ? fmt::format("--batch {}", error.chunk()) : "a smaller --image-size");
+    }
+  }
+
   TrainerOptions trainer_options(const CommonOptions& common) const {
     TrainerOptions options;
     options.model.arch = spec_.arch;

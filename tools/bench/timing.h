@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,14 @@ struct Timing {
   double median = 0, least = 0, most = 0;
 };
 
-// `values` must not be empty.
+// `values` must not be empty. The median of an even number of values is the mean of the two in the
+// middle.
 inline Timing summarize(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values.front(), values.back()};
+  const std::size_t half = values.size() / 2;
+  const double median =
+      values.size() % 2 == 0 ? (values[half - 1] + values[half]) / 2 : values[half];
+  return {median, values.front(), values.back()};
 }
 
 template <class F> double milliseconds(F&& work) {

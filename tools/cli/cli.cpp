@@ -195,8 +195,8 @@ int guarded(const std::function<void()>& work) {
     return report(error.what(), static_cast<int>(error.exit_code()));
   } catch (const std::bad_alloc&) {
     return report(
-        "out of memory; end what else runs here, raise the limit (ulimit -v), or use a "
-        "smaller --batch or --image-size",
+        "out of memory; end what else runs here, raise the limit (ulimit -v), or take less at a "
+        "time (train: --chunk, --batch; eval: --batch)",
         static_cast<int>(ExitCode::kDevice));
   } catch (const std::filesystem::filesystem_error& error) {
     return report(fmt::format("{}: {}; see that it exists and may be used", error.path1().string(),

@@ -1,0 +1,67 @@
+// What `bench` says, as its users see it.
+#include "tests/support/child_process.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace rk {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class BenchProgram : public testing::Test {
+ protected:
+  Finished bench(const Words& more, const Words& before = {}) const {
+    Words words = before;
+    words.insert(words.end(), {RK_BIN "/bench"});
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"--threads", "1", "--device", "cpu"});
+    return run_to_end(words, folder_.path().string());
+  }
+
+  const TemporaryFolder folder_;
+};
+
+// Most of this loss's gradient is zero, so that it takes less than the dense products of its floor.
+TEST_F(BenchProgram, NoShareOfAFloorIsAboveOne) {
+  const Finished done = bench({"loss", "--loss", "multi_similarity", "--n", "512", "--dim", "512",
+                               "--repeats", "5", "--json", "-"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const nlohmann::json result = nlohmann::json::parse(done.out);
+  const nlohmann::json& share = result.at("share");
+  const bool below = result.at("floor_ms") <= result.at("total_ms");
+  EXPECT_EQ(share.is_null(), !below) << result;
+  EXPECT_EQ(holds(done.err, "share - ("), !below) << done.err;
+}
+
+// `bench step` has no --chunk; whoever follows its advice must get a result.
+TEST_F(BenchProgram, ABatchThatDoesNotFitIsAnsweredByOneThatDoes) {
+  folder_.write("meminfo", "MemTotal: 9999999 kB\nMemAvailable: 700000 kB\n");
+  const Words little = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
+                        "RK_FAKE_MEMINFO_FILE=" + (folder_.path() / "meminfo").string()};
+  const auto step = [&](const std::string& batch) {
+    return bench({"step", "--arch", "resnet20", "--image-size", "64", "--dim", "16", "--batch",
+                  batch, "--repeats", "1"},
+                 little);
+  };
+  const Finished refused = step("512");
+  EXPECT_EQ(refused.code, 5) << refused.err;
+  std::smatch advised;
+  ASSERT_TRUE(std::regex_search(
+      refused.err, advised,
+      std::regex("too small for --batch 512 at --image-size 64; use --batch ([0-9]+)\n")))
+      << refused.err;
+  EXPECT_FALSE(holds(refused.err, "--chunk"));
+  const Finished done = step(advised[1].str());
+  EXPECT_EQ(done.code, 0) << done.err;
+}
+
+}  // namespace
+}  // namespace rk
