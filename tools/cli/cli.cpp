@@ -8,6 +8,7 @@
 #include "engine/group/process_device.h"
 #include "engine/system/parser_process.h"
 #include "engine/system/signals.h"
+#include "tools/cli/installed_names.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/other_names.h"
@@ -111,7 +112,9 @@ void check_threads(int threads) {
 void begin(CommonOptions& common, const Command& command) {
   // Notes may repeat text from a file, hence one_line().
   common.quiet ? send_notes(nullptr)
-               : send_notes([](const std::string& line) { tell("note: {}", one_line(line)); });
+               : send_notes([names = InstalledNames(common.program)](const std::string& line) {
+                   tell("note: {}", one_line(names.in_advice(line)));
+                 });
   set_stop_words(
       common.quiet
           ? StopWords{}
@@ -178,7 +181,7 @@ bool reader_is_gone() {
 }
 
 // Runs `work` and turns whatever it throws into a line and an exit code.
-int guarded(const std::function<void()>& work) {
+int guarded(const InstalledNames& names, const std::function<void()>& work) {
   try {
     work();
     // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
@@ -192,7 +195,7 @@ int guarded(const std::function<void()>& work) {
   } catch (const Interrupted& error) {
     return report(error.what(), interrupted_exit_code(), "");  // requested, so not an error
   } catch (const Error& error) {
-    return report(error.what(), static_cast<int>(error.exit_code()));
+    return report(names.in_advice(error.what()), static_cast<int>(error.exit_code()));
   } catch (const std::bad_alloc&) {
     return report(
         "out of memory; end what else runs here, raise the limit (ulimit -v), or take less at a "
@@ -246,8 +249,8 @@ void require_values(int argc, const char* const* argv, CLI::App& app) {
   }
 }
 
-int run_as_program(const std::function<void()>& work) {
-  return guarded([&] {
+int run_as_program(const std::string& program, const std::function<void()>& work) {
+  return guarded(InstalledNames(program), [&] {
     hold_standard_streams();
     install_signal_handlers();
     set_parser_interruption(stop_if_interrupted);
@@ -272,11 +275,17 @@ bool parse(int argc, const char* const* argv, CLI::App& app, bool answers = true
 // Wraps descriptions at words; CLI11 leaves this to the terminal, which breaks inside words.
 class WrappedHelp final : public CLI::Formatter {
  public:
-  WrappedHelp() { column_width(kNames); }
+  explicit WrappedHelp(const char* program) : names_(program) { column_width(kNames); }
+  std::string make_description(const CLI::App* app) const override {
+    return names_.in_help(CLI::Formatter::make_description(app));
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return names_.in_help(CLI::Formatter::make_footer(app));
+  }
   std::string make_option_desc(const CLI::Option* option) const override {
     std::string out;
     std::size_t line = 0;
-    std::istringstream words(CLI::Formatter::make_option_desc(option));
+    std::istringstream words(names_.in_help(CLI::Formatter::make_option_desc(option)));
     for (std::string paragraph; std::getline(words, paragraph); line = 0) {
       if (!out.empty()) out += '\n';
       std::istringstream in(paragraph);
@@ -294,10 +303,11 @@ class WrappedHelp final : public CLI::Formatter {
 
  private:
   static constexpr std::size_t kNames = 32, kLine = 100;
+  InstalledNames names_;
 };
 
 void set_up(CLI::App& app, const char* path) {
-  app.formatter(std::make_shared<WrappedHelp>());
+  app.formatter(std::make_shared<WrappedHelp>(path));
   app.name(std::filesystem::path(path).filename().string());
   // If a flag is given twice the last one wins, so that one can override flags of a shell alias.
   app.option_defaults()->always_capture_default()->multi_option_policy(
@@ -340,7 +350,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   command->add_options(flags);
   add_common(flags, common);
   std::unique_ptr<ProcessGroup> group;
-  int code = run_as_program([&] {
+  int code = run_as_program(common.program, [&] {
     // Before parsing, so that one of them alone reports what is wrong with the flags.
     if (command->shares_work()) group = join_process_group();
     try {
@@ -369,7 +379,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
     sub.command->add_options(flags);
     add_common(flags, common);
   }
-  return run_as_program([&] {
+  return run_as_program(common.program, [&] {
     if (!parse(argc, argv, app)) return;
     for (Subcommand& sub : subcommands) {
       if (!app.got_subcommand(sub.name)) continue;

@@ -5,6 +5,7 @@
 #include "engine/base/shape.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
+#include "tools/cli/installed_names.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -473,8 +474,9 @@ class Convert final : public Command {
     say("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_), to.words,
         static_cast<double>(bytes.size()) / (1 << 20), digest);
     if (of_run_ && from_run_.empty() && to.bytes == safetensors_bytes && weights.model.dim > 0) {
-      say("  torchvision has no embedding layer; `convert --from-run RUN OUT.safetensors` also "
-          "writes a .py that has one\n");
+      say("{}", InstalledNames(common.program)
+                    .in_advice("  torchvision has no embedding layer; `convert --from-run RUN "
+                               "OUT.safetensors` also writes a .py that has one\n"));
     }
   }
 

@@ -9,8 +9,7 @@ folder=${3:?where to}
 
 # Runs the program under its installed name, so that --help uses that name, too.
 help() {
-  (exec -a "$name" "$program" "$@" --help) |
-    sed -E 's/(^|[ (:])(train|eval|probe|bench) --/\1rankine-\2 --/g'
+  (exec -a "$name" "$program" "$@" --help)
 }
 
 help=$(help)

@@ -7,6 +7,7 @@
 #include "engine/system/signals.h"
 #include "tests/support/messages.h"
 #include "tests/support/program_run.h"
+#include "tools/cli/installed_names.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -287,6 +288,36 @@ TEST(Cli, MessagesStayOneLine) {
   const Finished result =
       run({"--data", "x"}, [](const CommonOptions&) { note("a\x1b[31m\nerror: b"); });
   EXPECT_EQ(result.err, "note: a\\x1b[31m\\nerror: b\n");
+}
+
+// Installed, `probe` is not in PATH, but rankine-probe is; convert is another program's.
+TEST(Cli, AnInstalledProgramCallsTheOthersByTheirInstalledNames) {
+  const auto work = [](const CommonOptions&) {
+    note("a: see `eval --data x`");
+    fail<InputError>("evaluate --it; `probe --data x` names all");
+  };
+  for (const std::string name : {"", "rankine-"}) {
+    const auto run_as = [&](const std::vector<std::string>& arguments) {
+      return run_here("/usr/bin/" + name + "convert", arguments, std::make_unique<Fake>(work));
+    };
+    EXPECT_EQ(run_as({"--data", "x"}).err,
+              fmt::format("note: a: see `{0}eval --data x`\nerror: evaluate --it; `{0}probe --data "
+                          "x` names all\n",
+                          name));
+    EXPECT_TRUE(holds(run_as({"--help"}).out, "Usage: " + name + "convert [OPTIONS]"));
+  }
+}
+
+TEST(Cli, HelpCallsProgramsByTheirInstalledNames) {
+  const InstalledNames names("/usr/bin/rankine-eval");
+  EXPECT_EQ(
+      names.in_help("Converts.\n  convert a.pth a.h5    for train --weights\n  eval      ranks"),
+      "Converts.\n  rankine-convert a.pth a.h5    for rankine-train --weights\n  eval      "
+      "ranks");
+  EXPECT_EQ(
+      names.in_help("NAME (probe --loss NAME); from `bench step --tune FILE`; train prints"),
+      "NAME (rankine-probe --loss NAME); from `rankine-bench step --tune FILE`; train prints");
+  EXPECT_EQ(InstalledNames("build/bin/eval").in_help("see probe --data"), "see probe --data");
 }
 
 int run_bench(std::vector<const char*> arguments, std::string& ran) {

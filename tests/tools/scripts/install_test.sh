@@ -14,13 +14,17 @@ check() {  # WHAT COMMAND...
 }
 
 "$cmake" --install "$build" --prefix "$root" >/dev/null
-for program in train eval probe bench; do
+for program in train eval probe bench convert; do
   name=rankine-$program
   check "$name starts" "$root/bin/$name" --version
   for flag in $("$build/bin/$program" --help | grep -oE '^  (-[a-z],)?--[a-z0-9-]+' | grep -oE -e '--.*'); do
     check "the page of $name tells of $flag" grep -qF -- "${flag//-/\\-}" "$root/share/man/man1/$name.1"
   done
 done
+page=$root/share/man/man1/rankine-convert.1
+check "examples call programs as they are installed" grep -qF 'rankine\-convert resnet50.pth' "$page"
+check "and so do references to others" grep -qF 'rankine\-train \-\-weights' "$page"
+check "no program is called as in the build" test -z "$(grep -hE '(^|[ (`])(train|eval|probe|bench|convert) \\-' "$root"/share/man/man1/*)"
 check "the page of bench tells of its subcommands' flags" grep -qF '\-\-nodes' "$root/share/man/man1/rankine-bench.1"
 check "recipes" test -s "$root/share/rankine/recipes/omniglot.toml"
 for file in README.md LICENSE CHANGELOG.md docs/losses.md; do check "$file" test -s "$root/share/doc/rankine/$file"; done

@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-class BenchProgram : public testing::Test {
+class BenchRun : public testing::Test {
  protected:
   Finished bench(const Words& more, const Words& before = {}) const {
     Words words = before;
@@ -30,7 +30,7 @@ class BenchProgram : public testing::Test {
 };
 
 // Most of this loss's gradient is zero, so that it takes less than the dense products of its floor.
-TEST_F(BenchProgram, NoShareOfAFloorIsAboveOne) {
+TEST_F(BenchRun, NoShareOfAFloorIsAboveOne) {
   const Finished done = bench({"loss", "--loss", "multi_similarity", "--n", "512", "--dim", "512",
                                "--repeats", "5", "--json", "-"});
   ASSERT_EQ(done.code, 0) << done.err;
@@ -42,7 +42,7 @@ TEST_F(BenchProgram, NoShareOfAFloorIsAboveOne) {
 }
 
 // `bench step` has no --chunk; whoever follows its advice must get a result.
-TEST_F(BenchProgram, ABatchThatDoesNotFitIsAnsweredByOneThatDoes) {
+TEST_F(BenchRun, ABatchThatDoesNotFitIsAnsweredByOneThatDoes) {
   folder_.write("meminfo", "MemTotal: 9999999 kB\nMemAvailable: 700000 kB\n");
   const Words little = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
                         "RK_FAKE_MEMINFO_FILE=" + (folder_.path() / "meminfo").string()};
