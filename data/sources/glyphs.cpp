@@ -189,9 +189,12 @@ class GlyphSource : public ImageSource {
 }  // namespace
 
 std::string_view glyphs_help() {
-  return "characters drawn by a generator (keys: classes, test_classes, alphabets, test_alphabets, "
-         "images, size, seed, variation, bend, place, stretch, slant, turn, warp, shift, "
-         "thickness)";
+  return "characters drawn by a generator: classes=100 of alphabets=5 to train on, "
+         "test_classes=100 of test_alphabets=5 to test on, images=20 of each, size=64 pixels, by "
+         "seed=0. Drawings of a character differ by variation=1 (0 to 10) times bend=0.045, "
+         "place=0.05, stretch=0.16, warp=0.04, shift=0.08 (0 to 1: shares of the character or the "
+         "picture), slant=14 (to 45 degrees), turn=10 (to 180); thickness=0.045 (0.005 to 0.2: of "
+         "the pen, share of the picture)";
 }
 
 std::vector<std::string> glyphs_keys() {

@@ -62,7 +62,8 @@ void add_common(Flags flags, CommonOptions& common) {
       .group(group);
   const Flag quiet = flags.add_switch(
       "-q,--quiet", common.quiet,
-      "no progress, no notes; train (which writes metrics.jsonl) and convert print nothing");
+      "no progress, no notes; train (which writes metrics.jsonl) and convert (but for --list and "
+      "--dry-run) print nothing");
   flags.add_switch("-v,--verbose", common.verbose, "say more").excludes(quiet).group(group);
   quiet.group(group);
 }

@@ -51,7 +51,12 @@ struct Place {
 class ProbeData final : public Command {
  public:
   void add_options(Flags& flags) override {
-    flags.add("--data", data_, "data set to look through, KIND:PATH[,key=value]\n" + dataset_help())
+    flags
+        .add(
+            "--data", data_,
+            "data set to look through, KIND:PATH[,key=value]; not glyphs, which are drawn, so that "
+            "there are no files to look at\n" +
+                dataset_help())
         .type_name("SPEC")
         .expected(0, 1);  // a required value would swallow --help
   }

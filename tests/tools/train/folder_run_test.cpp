@@ -267,12 +267,14 @@ TEST_F(FolderRun, PathsAsPeopleWriteThem) {
 }
 
 TEST_F(FolderRun, FlagsWithoutEffectAreNamed) {
-  const Finished odd = train("flat", "odd_flags",
-                             {"--data", flat() + ",val_classes=0.25", "--drop-at", "100",
-                              "--optimizer", "adam", "--momentum", "0.5", "--beta1", "0.8"});
+  const Finished odd =
+      train("flat", "odd_flags",
+            {"--data", flat() + ",val_classes=0.25", "--drop-at", "100", "--optimizer", "adam",
+             "--momentum", "0.5", "--beta1", "0.8", "--stride-in-1x1"});
   ASSERT_EQ(odd.code, 0) << odd.err;
   EXPECT_TRUE(holds(odd.err, "--drop-at: has no effect without --schedule milestones"));
   EXPECT_TRUE(holds(odd.err, "--momentum: has no effect without --optimizer sgd"));
+  EXPECT_TRUE(holds(odd.err, "--stride-in-1x1: has no effect without --arch resnet50"));
   EXPECT_EQ(odd.err.find("--beta1"), std::string::npos) << odd.err;
 }
 

@@ -1,5 +1,7 @@
 // The real programs on tiny drawn characters: what a user sees, and what any interruption leaves.
 #include "tests/tools/train/train_program.h"
+#include "data/images/augment.h"
+#include "data/sources/glyphs.h"
 #include "engine/base/random.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/weight_files.h"
@@ -610,6 +612,21 @@ TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
         "category[:per_pair=10", "--chunk INT", "--memory INT", "--proxy-rate FLOAT",
         "--precision TEXT", "\n  train --data folder:photos --arch resnet18 --out"}) {
     EXPECT_TRUE(holds(help.out, words));
+  }
+  // A key of --augment that is not named is off, whatever --augment is without the flag.
+  std::istringstream keys(augment_text(center_crop(224, 256)));
+  for (std::string key; std::getline(keys, key, ',');) EXPECT_TRUE(holds(help.out, key));
+  const GlyphOptions glyphs;
+  for (const auto& [key, usual] : {std::pair{"variation", glyphs.variation},
+                                   {"bend", glyphs.bend},
+                                   {"place", glyphs.place},
+                                   {"stretch", glyphs.stretch},
+                                   {"slant", glyphs.slant},
+                                   {"turn", glyphs.turn},
+                                   {"warp", glyphs.warp},
+                                   {"shift", glyphs.shift},
+                                   {"thickness", glyphs.thickness}}) {
+    EXPECT_TRUE(holds(help.out, fmt::format("{}={}", key, usual)));
   }
 }
 

@@ -112,10 +112,18 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       .delimiter(',');
   t.add(
       "augment", s.augment,
-      "random changes to training images: none, or key=value,... with crop=center|random|resized, "
-      "area_min, area_max, ratio_min, ratio_max, flip, affine, rotation, shear, zoom_min, "
-      "zoom_max, "
-      "translate, fill=border|white|black|0..255");
+      "random changes to training images: none, or key=value,..., of which those that are not "
+      "named "
+      "are as follows (rotation=12 alone neither crops at random nor mirrors):\n"
+      "crop=center, random (a window of the resized image) or resized (a window of random area and "
+      "ratio, then resized);\n"
+      "area_min=0.08,area_max=1 (0.001 to 1: share of the image) and ratio_min=0.75,"
+      "ratio_max=1.3333333333333333 (0.01 to 100: width / height) of crop=resized;\n"
+      "flip=0 (0 to 1: probability that left and right are swapped);\n"
+      "affine=1 (0 to 1: probability of what follows), rotation=0 (to 180 degrees, either way), "
+      "shear=0 (to 80 degrees, either way), zoom_min=1,zoom_max=1 (0.1 to 10: factor), translate=0 "
+      "(to 1: share of the side, either way, on each axis);\n"
+      "fill=border, white, black or 0 to 255: what is outside of the image then");
   t.add("workers", s.workers,
         "threads that read and prepare images; the result does not depend on it")
       .check(in_range(1, 256));
@@ -131,8 +139,8 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
   t.add("arch", s.arch, "backbone").check(one_of(network_names()));
   t.add("weights", s.weights,
         "start from this checkpoint's weights, with its arch, stride-in-1x1, pool, gem-p, dim, "
-        "input-mean, input-std, image-size and resize where they are not given; empty: from random "
-        "ones")
+        "input-mean, input-std, image-size and (for that image-size) resize where they are not "
+        "given; empty: from random ones")
       .type_name("FILE");
   t.add("dim", s.dim, "numbers in an embedding").check(in_range(1, kMostDim));
   t.add("pool", s.pool, "global pooling of the last feature maps")
@@ -160,7 +168,8 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
       .check(at_least_zero());
   t.add("freeze", s.freeze,
         "freeze the network up to and including this stage: none, stem, then layer1 to layer4 of a "
-        "ResNet, inception3 to inception5 of googlenet, or Mixed_5 to Mixed_7 of inception_v3. "
+        "ResNet (resnet20: layer3), inception3 to inception5 of googlenet, or Mixed_5 to Mixed_7 "
+        "of inception_v3. "
         "With --bn train their running statistics still change");
   t.add("bn", s.bn,
         "batch norm by the batch's statistics (train), or by the stored ones, which then stay as "
@@ -308,6 +317,7 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
       {"monitor", evaluated, held_out},
       {"patience", evaluated, held_out},
       {"gem-p", s.pool == "gem", "--pool gem"},
+      {"stride-in-1x1", s.arch == "resnet50", "--arch resnet50"},
       {"no-decay-norms", s.weight_decay > 0, "--weight-decay"},
       {"proxy-rate", parse_loss(s.loss).entry->kind == LossKind::kProxies, "a loss with proxies"}};
   std::vector<std::string> lines;
