@@ -1,5 +1,6 @@
 #include "tools/probe/probe_image.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -45,12 +46,16 @@ class ProbeImage : public Command {
     exif_option_ =
         flags.add("--exif", exif_, "turn: upright as its EXIF orientation says; ignore: as stored")
             .check(one_of({"ignore", "turn"}));
-    mean_option_ = flags.add("--mean", mean_, "subtracted from R G B in [0, 1]")
-                       .check({in_range(-kMostInput, kMostInput).problem})
-                       .delimiter(',');
-    std_option_ = flags.add("--std", std_, "divides R G B after that")
+    mean_option_ =
+        flags
+            .add("--mean", mean_, "subtracted from pixels in [0, 1]: one number, or red,green,blue")
+            .check({in_range(-kMostInput, kMostInput).problem})
+            .delimiter(',')
+            .expected(1, 3);
+    std_option_ = flags.add("--std", std_, "what they are then divided by")
                       .check({in_range(kLeastInputStd, kMostInput).problem})
-                      .delimiter(',');
+                      .delimiter(',')
+                      .expected(1, 3);
     flags
         .add("--out", out_,
              "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
@@ -68,6 +73,8 @@ class ProbeImage : public Command {
                    {"--show", show_, FileKind::kPng},
                    {"--json", common.json, FileKind::kJson}},
                   {image_, checkpoint_}, common.force);
+    spread("--mean", mean_);
+    spread("--std", std_);
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
     const std::vector<std::byte> bytes = read_file(image_, kMaxImageFileBytes);
     const int orientation = exif_orientation(bytes);
@@ -112,7 +119,10 @@ class ProbeImage : public Command {
  private:
   std::vector<std::byte> tensor_file(const Image& pixels) const {
     std::vector<float> tensor(pixels.bytes());
-    FloatTable(mean_, std_).to_chw(pixels, tensor.data());
+    std::array<float, 3> mean{}, std{};
+    std::ranges::transform(mean_, mean.begin(), [](double x) { return static_cast<float>(x); });
+    std::ranges::transform(std_, std.begin(), [](double x) { return static_cast<float>(x); });
+    FloatTable(mean, std).to_chw(pixels, tensor.data());
     const std::int64_t height = pixels.height(), width = pixels.width();
     Hdf5Writer writer;
     sign(writer);
@@ -123,14 +133,18 @@ class ProbeImage : public Command {
     return writer.finish();
   }
 
+  // One number is that of all three colours.
+  static void spread(const char* flag, std::vector<double>& values) {
+    if (values.size() == 1) values.assign(3, values.front());
+    if (values.size() != 3) fail<UsageError>("{}: give one number, or red,green,blue", flag);
+  }
+
   void see_as(const Checkpoint& checkpoint) {
     const ModelDescription& model = checkpoint.model();
     if (!resize_.given()) transform_.short_side = static_cast<int>(model.resize);
     if (!crop_.given()) transform_.crop = static_cast<int>(model.crop);
-    for (std::size_t c = 0; c < mean_.size(); ++c) {
-      if (!mean_option_.given()) mean_[c] = static_cast<float>(model.input_mean[c]);
-      if (!std_option_.given()) std_[c] = static_cast<float>(model.input_std[c]);
-    }
+    if (!mean_option_.given()) mean_.assign(model.input_mean.begin(), model.input_mean.end());
+    if (!std_option_.given()) std_.assign(model.input_std.begin(), model.input_std.end());
     const std::string exif = training_exif(checkpoint);
     if (!exif_option_.given() && !exif.empty()) exif_ = exif;
   }
@@ -141,8 +155,8 @@ class ProbeImage : public Command {
   std::string show_;
   std::string exif_ = "ignore";
   ImageTransform transform_;
-  std::array<float, 3> mean_{0.485F, 0.456F, 0.406F};
-  std::array<float, 3> std_{0.229F, 0.224F, 0.225F};
+  std::vector<double> mean_ = {0.485, 0.456, 0.406};
+  std::vector<double> std_ = {0.229, 0.224, 0.225};
   Flag resize_, crop_;
   Flag exif_option_, mean_option_, std_option_;
 };

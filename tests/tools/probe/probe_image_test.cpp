@@ -134,6 +134,16 @@ TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
       << error_;
   EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
             Hdf5Reader(path("commas.h5")).read<float>("/tensor"));
+  // One number is that of all three colours, as train takes it.
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--std", "0.5", "--mean",
+                   "0.25", "--out", path("grey.h5")}),
+            0)
+      << error_;
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--std", "0.5,0.5,0.5",
+                   "--mean", "0.25,0.25,0.25", "--out", path("greys.h5")}),
+            0);
+  EXPECT_EQ(Hdf5Reader(path("grey.h5")).read<float>("/tensor"),
+            Hdf5Reader(path("greys.h5")).read<float>("/tensor"));
   write_lying();
   ASSERT_EQ(probe({"--image", path("lies.png"), "--checkpoint", path("run.h5")}), 0) << error_;
   EXPECT_TRUE(holds(out_, "EXIF orientation 6 (turned)"));
@@ -165,6 +175,8 @@ TEST_F(ProbeImage, WrongUsageIsTwo) {
   const std::string image = (kGoldens / "files/rgb8.png").string();
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--crop", "-1"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "1", "1", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0.5,0.5"}), 2);
+  EXPECT_TRUE(holds(error_, "--mean: give one number, or red,green,blue")) << error_;
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "inf", "0"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "1e9", "0"}), 2);
   EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
