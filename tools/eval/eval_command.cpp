@@ -153,6 +153,9 @@ class Eval final : public Command {
     const auto note_unused = [](bool unused, const char* flag, const char* needs) {
       if (unused) note(fmt::format("{}: has no effect without {}", flag, needs));
     };
+    const bool intervals = statistics_.confidence > 0 || compares() || !report_.report.empty();
+    note_unused((*flags_)["--resample"].given() && !intervals, "--resample",
+                "--confidence, --report or --compare");
     note_unused(measures_.per_query && common.json.empty(), "--per-query", "--json");
     note_unused(statistics_.curves && common.json.empty(), "--curves", "--json");
     note_unused(neighbours_.topk != NeighbourOptions{}.topk && neighbours_.save.empty(), "--topk",
@@ -180,11 +183,13 @@ class Eval final : public Command {
   void save_neighbours(const Context& context, const EvaluatedRows& rows,
                        const CommonOptions& common) const {
     if (neighbours_.save.empty()) return;
+    // A single row has no candidate; the file then has one column of none.
+    const std::int64_t most = std::max<std::int64_t>(1, rows.candidates());
+    const std::int64_t topk = std::min(neighbours_.topk, most);
     const std::string what =
-        fmt::format("{} of {}", counted(std::min(neighbours_.topk, rows.candidates()), "neighbour"),
-                    counted(rows.queries.count(), "row"));
+        fmt::format("{} of {}", counted(topk, "neighbour"), counted(rows.queries.count(), "row"));
     try {
-      const Neighbours found = find_neighbours(context, rows, {.topk = neighbours_.topk}, common);
+      const Neighbours found = find_neighbours(context, rows, {.topk = topk}, common);
       check_mapped_files();
       write_neighbours(neighbours_.save, found);
     } catch (const std::bad_alloc&) {

@@ -44,9 +44,10 @@ Clustering cluster(const Context& context, const EvaluatedRows& rows,
   return *std::move(out);
 }
 
-std::string class_name(const DescribedRows& rows, std::int64_t label) {
-  const std::vector<std::string>& names = rows.set.classes;
-  return names.empty() ? std::to_string(label) : names.at(static_cast<std::size_t>(label));
+// The name of a class or category, or its number if there are no names.
+std::string name_in(const std::vector<std::string>& names, std::int64_t number) {
+  const bool named = number >= 0 && number < std::ssize(names);  // -1: of no category
+  return named ? names[static_cast<std::size_t>(number)] : std::to_string(number);
 }
 
 // `name_of`: returns the name of a row.
@@ -79,18 +80,17 @@ nlohmann::json row_json(const GroupMetrics& row) {
 }  // namespace
 
 void StatisticsOptions::add_to(Flags& flags) {
-  const Flag level =
-      flags
-          .add("--confidence", confidence,
-               "add intervals that hold this share of 1,000 resamples of the test set: 0.95. "
-               "Two results whose intervals lie apart differ by more than chance")
-          .check(in_range(0.5, 0.9999));
   flags
-      .add("--resample", resample,
-           "what is drawn for --confidence: whole classes, since queries of one class share "
-           "what they have to find, or single queries (narrower)")
-      .check(one_of({"classes", "queries"}))
-      .needs(level);
+      .add("--confidence", confidence,
+           "add intervals that hold this share of 1,000 resamples of the test set: 0.95. "
+           "Two results whose intervals lie apart differ by more than chance")
+      .check(in_range(0.5, 0.9999));
+  flags
+      .add(
+          "--resample", resample,
+          "what is drawn for the intervals of --confidence, --report and --compare: whole classes, "
+          "since queries of one class share what they have to find, or single queries (narrower)")
+      .check(one_of({"classes", "queries"}));
   flags.add_switch("--per-class", per_class,
                    "print the ten hardest classes and categories; all of them go into the JSON");
   flags.add_switch(
@@ -158,11 +158,12 @@ std::string statistics_text(const Statistics& statistics, const DescribedRows& q
   }
   if (statistics.classes) {
     out += hardest_text("classes", *statistics.classes,
-                        [&](std::int64_t label) { return class_name(queries, label); });
+                        [&](std::int64_t label) { return name_in(queries.set.classes, label); });
   }
   if (statistics.categories) {
-    out += hardest_text("categories", *statistics.categories,
-                        [](std::int64_t category) { return std::to_string(category); });
+    out += hardest_text("categories", *statistics.categories, [&](std::int64_t category) {
+      return name_in(queries.categories, category);
+    });
   }
   return out;
 }
@@ -177,7 +178,7 @@ void add_statistics(const Statistics& statistics, const DescribedRows& queries,
     for (const GroupMetrics& row : *statistics.classes) {
       nlohmann::json entry = row_json(row);
       entry["label"] = row.group;
-      if (!queries.set.classes.empty()) entry["name"] = class_name(queries, row.group);
+      if (!queries.set.classes.empty()) entry["name"] = name_in(queries.set.classes, row.group);
       json["per_class"].push_back(std::move(entry));
     }
   }
@@ -186,6 +187,7 @@ void add_statistics(const Statistics& statistics, const DescribedRows& queries,
     for (const GroupMetrics& row : *statistics.categories) {
       nlohmann::json entry = row_json(row);
       entry["category"] = row.group;
+      if (!queries.categories.empty()) entry["name"] = name_in(queries.categories, row.group);
       json["per_category"].push_back(std::move(entry));
     }
   }

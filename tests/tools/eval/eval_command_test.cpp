@@ -435,13 +435,35 @@ TEST_F(EvalOfFiles, NeighboursOfAGalleryAreItsRows) {
   EXPECT_EQ(file.info("/neighbours").dims, (std::vector<std::int64_t>{2, 3}));
   EXPECT_EQ(file.read<std::int64_t>("/neighbours"), (std::vector<std::int64_t>{2, 1, 0, 0, 1, 2}));
   EXPECT_EQ(file.read<float>("/scores"), (std::vector<float>{1, 0.5F, 0, 1, 0.5F, 0}));
-  // Without a gallery each of the two queries has one candidate; -1 and NaN fill the rest.
+  // Without a gallery each of the two queries has one candidate, and the file as many columns.
   ASSERT_EQ(run_eval({"--embeddings", in("q.npy"), "--labels", in("q.csv"), "--topk", "2",
                       "--save-neighbours", in("s.h5")}),
             0);
   const Hdf5Reader self(in("s.h5"));
-  EXPECT_EQ(self.read<std::int64_t>("/neighbours"), (std::vector<std::int64_t>{1, -1, 0, -1}));
-  EXPECT_TRUE(std::isnan(self.read<float>("/scores")[1]));
+  EXPECT_EQ(self.info("/neighbours").dims, (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(self.read<std::int64_t>("/neighbours"), (std::vector<std::int64_t>{1, 0}));
+}
+
+// Where the camera rule leaves a query fewer candidates than others, -1 and NaN fill the rest.
+TEST_F(EvalOfFiles, NeighboursThatARowLacksAreMinusOne) {
+  EmbeddingSet set;
+  set.dim = 1;
+  set.embeddings = {1, 2, 3};
+  set.labels = {7, 7, 8};
+  set.cameras = {1, 1, 1};
+  write_embeddings(in("e.h5"), set);
+  ASSERT_EQ(run_eval({"--embeddings", in("e.h5"), "--save-neighbours", in("n.h5")}), 0);
+  const Hdf5Reader file(in("n.h5"));
+  EXPECT_EQ(file.info("/neighbours").dims, (std::vector<std::int64_t>{3, 2}));
+  EXPECT_EQ(file.read<std::int64_t>("/neighbours"),
+            (std::vector<std::int64_t>{2, -1, 2, -1, 1, 0}));
+  EXPECT_TRUE(std::isnan(file.read<float>("/scores")[1]));
+}
+
+TEST_F(EvalOfFiles, ASingleRowHasNoNeighbour) {
+  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--save-neighbours", in("n.h5")}), 0);
+  EXPECT_EQ(Hdf5Reader(in("n.h5")).read<std::int64_t>("/neighbours"),
+            std::vector<std::int64_t>{-1});
 }
 
 }  // namespace

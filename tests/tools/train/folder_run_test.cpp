@@ -266,6 +266,21 @@ TEST_F(FolderRun, PathsAsPeopleWriteThem) {
   EXPECT_TRUE(holds(home.out, "8 images of 2 classes"));
 }
 
+TEST_F(FolderRun, CategoriesHaveTheirNames) {
+  folder_->classes("shop/lamps/l", 2, 3);
+  folder_->classes("shop/tables/t", 3, 3);
+  const Finished done = eval({"--checkpoint", best(), "--data", "folder:" + in("shop"),
+                              "--per-class", "--json", in("shop.json")});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.out, "        6  lamps\n")) << done.out;
+  const nlohmann::json rows = result("shop.json")["per_category"];
+  ASSERT_EQ(rows.size(), 2U);
+  for (const nlohmann::json& row : rows) {
+    EXPECT_EQ(row["name"], row["category"] == 0 ? "lamps" : "tables");
+    EXPECT_EQ(row["queries"], row["category"] == 0 ? 6 : 9);
+  }
+}
+
 TEST_F(FolderRun, FlagsWithoutEffectAreNamed) {
   const Finished odd =
       train("flat", "odd_flags",

@@ -143,7 +143,8 @@ std::vector<Flag> statistics_flags() {
   return {
       {{"--confidence", "0.9"}, holds_value("/intervals/confidence", 0.9)},
       {{"--confidence", "0.9", "--resample", "queries"}, holds_value("/intervals/over", "queries")},
-      {{"--resample", "queries"}, ends_with(2, "--resample requires --confidence")},
+      {{"--resample", "queries"},
+       ends_with(0, "--resample: has no effect without --confidence, --report or --compare")},
       {{"--per-class"}, adds("/per_class", 6)},
       {{"--curves"}, adds("/pairs/histogram/positive", 200)},
       {{"--nmi"}, holds_value("/metrics/nmi_clusters", 6)},

@@ -21,9 +21,10 @@ struct DescribedRows {
   std::string text;        // "e.h5: 24 rows of 6 classes"
   std::string provenance;  // "the network was trained on none of these classes"; empty: not known
   std::string part;        // of a data set: "split test"; empty: from a file
-  std::vector<std::string> notes;                   // what figures of these rows must be read with
-  bool normalized = false;                          // by --normalize
-  std::int64_t skipped_images = 0;                  // by --skip-bad
+  std::vector<std::string> notes;       // what figures of these rows must be read with
+  std::vector<std::string> categories;  // names of set.categories' numbers; empty: not known
+  bool normalized = false;              // by --normalize
+  std::int64_t skipped_images = 0;      // by --skip-bad
   std::function<Image(std::int64_t row)> picture;   // if embedded from pictures
   nlohmann::json facts = nlohmann::json::object();  // only for the JSON, beside the metrics
 

@@ -150,6 +150,7 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   rows.name = options.data;
   rows.part = data.part();
   rows.text = data_text(spec, data);
+  rows.categories = data.categories();
   note_other_exif(exif, spec.text());
   rows.skipped_images = static_cast<std::int64_t>(embedder.bad_images().size());
   rows.facts["precision"] = options.precision;
