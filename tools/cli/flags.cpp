@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
@@ -38,7 +37,6 @@ template <class T> FlagCheck representable() {
 
 template <class T> struct ElementOf { using Type = T; };
 template <class T> struct ElementOf<std::vector<T>> { using Type = T; };
-template <class T, std::size_t n> struct ElementOf<std::array<T, n>> { using Type = T; };
 
 // Replaces the library's own check, whose message calls a word that is not a number out of range.
 template <class T> FlagCheck range_check(T least, T most, const char* kind) {
@@ -215,7 +213,6 @@ RK_INSTANTIATE(std::string);
 RK_INSTANTIATE(std::vector<std::int64_t>);
 RK_INSTANTIATE(std::vector<double>);
 RK_INSTANTIATE(std::vector<std::string>);
-RK_INSTANTIATE(std::array<float, 3>);
 #undef RK_INSTANTIATE
 
 }  // namespace rk

@@ -79,8 +79,8 @@ class Flags {
 
   // names: "--batch", "-q,--quiet", or "in" for a positional argument. The variable's current value
   // is the default, which --help shows. T: int, std::int64_t, std::uint64_t, float, double,
-  // std::string, vectors of integers, doubles, texts, and arrays of three floats. A number that
-  // does not fit T is refused, as are NaN and infinity.
+  // std::string, vectors of integers, doubles and texts. A number that does not fit T is refused,
+  // as are NaN and infinity.
   template <class T> Flag add(const std::string& names, T& variable, const std::string& help);
   Flag add_switch(const std::string& names, bool& variable, const std::string& help);
   // Text below the flags in --help, created only when --help is requested.

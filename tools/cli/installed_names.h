@@ -1,6 +1,6 @@
 // The programs' names in help and advice. Installed programs are called rankine-train,
-// rankine-eval, ... (cmake/install.cmake), so that one that was started by such a name must call the
-// others so, too.
+// rankine-eval, ... (cmake/install.cmake), so that one that was started by such a name must call
+// the others so, too.
 #pragma once
 
 #include <string>

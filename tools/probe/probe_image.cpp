@@ -1,6 +1,5 @@
 #include "tools/probe/probe_image.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -119,10 +118,7 @@ class ProbeImage : public Command {
  private:
   std::vector<std::byte> tensor_file(const Image& pixels) const {
     std::vector<float> tensor(pixels.bytes());
-    std::array<float, 3> mean{}, std{};
-    std::ranges::transform(mean_, mean.begin(), [](double x) { return static_cast<float>(x); });
-    std::ranges::transform(std_, std.begin(), [](double x) { return static_cast<float>(x); });
-    FloatTable(mean, std).to_chw(pixels, tensor.data());
+    FloatTable(of_colours(mean_), of_colours(std_)).to_chw(pixels, tensor.data());
     const std::int64_t height = pixels.height(), width = pixels.width();
     Hdf5Writer writer;
     sign(writer);
@@ -131,6 +127,11 @@ class ProbeImage : public Command {
     writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});
     writer.set_attribute("/", "crop", std::int64_t{transform_.crop});
     return writer.finish();
+  }
+
+  static std::array<float, 3> of_colours(const std::vector<double>& values) {
+    return {static_cast<float>(values[0]), static_cast<float>(values[1]),
+            static_cast<float>(values[2])};
   }
 
   // One number is that of all three colours.
