@@ -365,6 +365,7 @@ std::string dataset_help() {
   std::string text;
   for (const Kind& kind : kinds()) text += fmt::format("{}: {}\n", kind.usage, kind.help);
   return text +
+         "PATH alone is folder:PATH\n"
          "any kind: val_classes=0.2,val_order=default|random,val_seed=0 holds classes out; "
          "min_images=2 leaves small classes out";
 }

@@ -92,6 +92,7 @@ class Eval final : public Command {
     protocol_.choose(measures);
     save_neighbours(context, rows, common);
     nlohmann::json json = described.facts;
+    json["notes"] = described.notes;
     if (protocol_.draws()) {
       measure_draws(context, queries, described.text, protocol_, measures, common, json);
     } else {

@@ -18,7 +18,8 @@ void NeighbourOptions::add_to(Flags& flags) {
       .check({in_range(1, 1 << 20).problem});
   flags
       .add("--save-neighbours", save,
-           "also write the best --topk candidates of each query to this file: HDF5, "
+           "also write the best --topk candidates of each query (also of --index) to this file: "
+           "HDF5, "
            "/neighbours (rows of the gallery, best first) and /scores")
       .check(file_name())
       .type_name("FILE");

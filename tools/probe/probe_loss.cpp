@@ -45,7 +45,11 @@ class ProbeLoss final : public Command {
              "labels of the embeddings, one a row, from another file: .npy, .npz, safetensors, "
              "HDF5 or CSV; numbers or names; FILE:NAME takes the array or column NAME")
         .type_name("FILE");
-    flags.add("--out", out_, "HDF5 file for /loss, /valid_queries and /grad").type_name("FILE");
+    flags
+        .add(
+            "--out", out_,
+            "HDF5 file for /loss, /valid_queries, /grad and, of losses with proxies, /grad_proxies")
+        .type_name("FILE");
     flags.add_switch("--normalize", normalize_,
                      "make rows of unit length first, inside the gradient");
     flags.add_switch("--check", check_, "compare with central differences, in double");
