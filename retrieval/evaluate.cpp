@@ -119,21 +119,6 @@ void check(const EmbeddingView& queries, const EmbeddingView* gallery) {
          gallery->count, gallery->dim);
 }
 
-void take_pairs(const PairStatistics& statistics, Metrics& out) {
-  PairMetrics pairs = statistics.result(out.symmetric);
-  out.roc_auc = pairs.roc_auc;
-  out.roc_auc_error_bound = pairs.roc_auc_error_bound;
-  out.jsd = pairs.jsd;
-  out.jsd_bins = PairStatistics::kJsdBins;
-  out.pos_mean = pairs.pos_mean;
-  out.pos_var = pairs.pos_var;
-  out.neg_mean = pairs.neg_mean;
-  out.neg_var = pairs.neg_var;
-  out.positive_histogram = std::move(pairs.positive_histogram);
-  out.negative_histogram = std::move(pairs.negative_histogram);
-  out.pair_curve = std::move(pairs.curve);
-}
-
 std::unique_ptr<ScorePass> make_pass(const Context& context, const ClassOrder& order,
                                      const EmbeddingView& queries, const EmbeddingView* gallery,
                                      bool symmetric) {
@@ -209,9 +194,7 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   }
 
   summarise(options, per_query, out);
-  out.roc_auc = out.roc_auc_error_bound = out.jsd = kNaN;
-  out.pos_mean = out.pos_var = out.neg_mean = out.neg_var = kNaN;
-  if (statistics) take_pairs(*statistics, out);
+  if (statistics) out.pairs = statistics->result(out.symmetric);
   const ClassDistances distances = class_distances(context, queries, gallery);
   out.dists_intra = distances.intra;
   out.dists_inter = distances.inter;

@@ -12,7 +12,7 @@
 
 #include "engine/device/context.h"
 #include "retrieval/passes/embedding_set.h"
-#include "retrieval/passes/pair_curve.h"
+#include "retrieval/passes/pair_metrics.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -48,16 +48,9 @@ struct Metrics {
   std::vector<double> recall;
   double r_precision, map_at_r, map;
 
-  double roc_auc, roc_auc_error_bound;  // the bound is 0 if the AUC is exact
-  double jsd;                           // over jsd_bins bins of [-1, 1]
-  int jsd_bins = 200;
-  double pos_mean, pos_var, neg_mean, neg_var;
-  // [jsd_bins] ordered pairs by score; bin b starts at -1 + 2 b / jsd_bins; scores outside [-1, 1]
-  // are in the outermost bins. Empty without pair metrics, like the curve.
-  std::vector<std::int64_t> positive_histogram, negative_histogram;
-  std::vector<PairCurvePoint> pair_curve;
+  PairMetrics pairs;  // of scores
 
-  double dists_intra, dists_inter;
+  double dists_intra, dists_inter;  // cosine distances (retrieval/class_distances.h)
 
   PerQuery per_query;  // empty unless asked for
 

@@ -276,14 +276,16 @@ PairMetrics PairStatistics::result(bool symmetric) const {
     total.sum += m.sum;
     total.squares += m.squares;
   }
-  out.pos_mean = p > 0 ? positive_moments_.sum / p : kNaN;
-  out.pos_var = p > 0 ? variance(positive_moments_.sum, positive_moments_.squares, p) : kNaN;
-  const double looked_at = n / sides;
-  out.neg_mean = n > 0 ? total.sum / looked_at : kNaN;
-  out.neg_var = n > 0 ? variance(total.sum, total.squares, looked_at) : kNaN;
+  if (p > 0) {
+    out.pos_mean = positive_moments_.sum / p;
+    out.pos_var = variance(positive_moments_.sum, positive_moments_.squares, p);
+  }
+  if (n > 0) {
+    const double looked_at = n / sides;
+    out.neg_mean = total.sum / looked_at;
+    out.neg_var = variance(total.sum, total.squares, looked_at);
+  }
   out.jsd = jensen_shannon(positive_jsd, negative_jsd);
-
-  out.roc_auc = out.roc_auc_error_bound = kNaN;
   if (p == 0 || n == 0) return out;
   const Wins wins = cells_.empty() ? wins_by_bins(positive, negative) : wins_exactly(sides);
   out.roc_auc_error_bound = cells_.empty() ? wins.ties / 2 / p / n : 0;

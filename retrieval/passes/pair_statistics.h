@@ -8,7 +8,7 @@
 // beyond [-1, 1], or not half as far.
 #pragma once
 
-#include "retrieval/passes/pair_curve.h"
+#include "retrieval/passes/pair_metrics.h"
 #include "retrieval/passes/score_tiles.h"
 
 #include <cstdint>
@@ -18,17 +18,9 @@
 
 namespace rk {
 
-struct PairMetrics {
-  double roc_auc, roc_auc_error_bound, jsd;  // NaN if a side is empty
-  double pos_mean, pos_var, neg_mean, neg_var;
-  std::int64_t positives = 0, negatives = 0;
-  std::vector<std::int64_t> positive_histogram, negative_histogram;  // [kJsdBins]
-  std::vector<PairCurvePoint> curve;
-};
-
 class PairStatistics {
  public:
-  static constexpr int kJsdBins = 200;
+  static constexpr int kJsdBins = PairMetrics::kJsdBins;
 
   // `largest_score`: a bound on |score|. `rows`: number of rows of the whole pass; fixes the order
   // of summation.

@@ -65,8 +65,8 @@ std::vector<Similarities> similarities_of(const ReportedRun& run) {
                        : fmt::format("Held out while training ({})", run.record->held_out),
                    epoch->held_out.jsd, epoch->held_out.positives, epoch->held_out.negatives});
   }
-  all.push_back({"Evaluated here", run.metrics.jsd, run.metrics.positive_histogram,
-                 run.metrics.negative_histogram});
+  all.push_back({"Evaluated here", run.metrics.pairs.jsd, run.metrics.pairs.positive_histogram,
+                 run.metrics.pairs.negative_histogram});
   std::erase_if(all, [](const Similarities& each) {
     return !has_pairs(each.positives) && !has_pairs(each.negatives);
   });
@@ -214,9 +214,9 @@ Chart recall_chart(const Report& report) {
 
 // The AUC, with its error bound if that is visible in the digits shown.
 std::string auc_text(const Metrics& metrics) {
-  if (std::isnan(metrics.roc_auc)) return "AUC undefined";
-  const std::string text = fmt::format("AUC {:.4f}", metrics.roc_auc);
-  const double bound = metrics.roc_auc_error_bound;
+  if (std::isnan(metrics.pairs.roc_auc)) return "AUC undefined";
+  const std::string text = fmt::format("AUC {:.4f}", metrics.pairs.roc_auc);
+  const double bound = metrics.pairs.roc_auc_error_bound;
   return bound < 5e-5 ? text : fmt::format("{} (within {:.4f})", text, bound);
 }
 
@@ -233,7 +233,7 @@ Chart roc_chart(const Report& report) {
     ++colour;
     s.x.push_back(0);
     s.y.push_back(0);
-    for (const PairCurvePoint& point : run.metrics.pair_curve) {
+    for (const PairCurvePoint& point : run.metrics.pairs.curve) {
       s.x.push_back(point.false_positive_rate);
       s.y.push_back(point.recall);
     }
@@ -255,7 +255,7 @@ Chart precision_chart(const Report& report) {
     Series s =
         line(named(report, run, report.runs.size() > 1 ? "" : "precision"), colour, colour > 0);
     ++colour;
-    for (const PairCurvePoint& point : run.metrics.pair_curve) {
+    for (const PairCurvePoint& point : run.metrics.pairs.curve) {
       s.x.push_back(point.recall);
       s.y.push_back(point.precision);
     }

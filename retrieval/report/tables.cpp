@@ -83,14 +83,14 @@ std::vector<Row> rows_of(const Report& report) {
       report, "R-Precision", "right ones among the first R",
       [](const Metrics& m) { return m.r_precision; }, &RankIntervals::r_precision));
   rows.push_back(plain_row(report, "ROC-AUC", "chance that a pair of one class is the more similar",
-                           [](const Metrics& m) { return m.roc_auc; }));
+                           [](const Metrics& m) { return m.pairs.roc_auc; }));
   rows.push_back(plain_row(report, "JSD",
                            "how far similarities of one class and of others lie apart",
-                           [](const Metrics& m) { return m.jsd; }));
+                           [](const Metrics& m) { return m.pairs.jsd; }));
   rows.push_back(plain_row(report, "mean of positives", "similarity of pairs of one class",
-                           [](const Metrics& m) { return m.pos_mean; }));
+                           [](const Metrics& m) { return m.pairs.pos_mean; }));
   rows.push_back(plain_row(report, "mean of negatives", "similarity of other pairs",
-                           [](const Metrics& m) { return m.neg_mean; }));
+                           [](const Metrics& m) { return m.pairs.neg_mean; }));
   rows.push_back(plain_row(report, "dists@intra", "cosine distance inside classes",
                            [](const Metrics& m) { return m.dists_intra; }));
   rows.push_back(plain_row(report, "dists@inter", "cosine distance between class centres",

@@ -75,19 +75,20 @@ void expect_same(const EmbeddingSet& queries, const EmbeddingSet* gallery = null
   for (std::size_t k = 0; k < host.recall.size(); ++k) {
     expect_close(device.recall[k], host.recall[k], 0, "recall");
   }
-  expect_close(device.roc_auc, host.roc_auc, 1e-12, "AUC");
-  expect_close(device.roc_auc_error_bound, host.roc_auc_error_bound, 1e-12, "its bound");
-  expect_close(device.jsd, host.jsd, 1e-12, "JSD");
-  EXPECT_EQ(device.positive_histogram, host.positive_histogram);
-  EXPECT_EQ(device.negative_histogram, host.negative_histogram);
-  ASSERT_EQ(device.pair_curve.size(), host.pair_curve.size());
-  for (std::size_t i = 0; i < host.pair_curve.size(); ++i) {
-    EXPECT_EQ(device.pair_curve[i].threshold, host.pair_curve[i].threshold);
-    EXPECT_EQ(device.pair_curve[i].recall, host.pair_curve[i].recall);
-    EXPECT_EQ(device.pair_curve[i].precision, host.pair_curve[i].precision);
+  expect_close(device.pairs.roc_auc, host.pairs.roc_auc, 1e-12, "AUC");
+  expect_close(device.pairs.roc_auc_error_bound, host.pairs.roc_auc_error_bound, 1e-12,
+               "its bound");
+  expect_close(device.pairs.jsd, host.pairs.jsd, 1e-12, "JSD");
+  EXPECT_EQ(device.pairs.positive_histogram, host.pairs.positive_histogram);
+  EXPECT_EQ(device.pairs.negative_histogram, host.pairs.negative_histogram);
+  ASSERT_EQ(device.pairs.curve.size(), host.pairs.curve.size());
+  for (std::size_t i = 0; i < host.pairs.curve.size(); ++i) {
+    EXPECT_EQ(device.pairs.curve[i].threshold, host.pairs.curve[i].threshold);
+    EXPECT_EQ(device.pairs.curve[i].recall, host.pairs.curve[i].recall);
+    EXPECT_EQ(device.pairs.curve[i].precision, host.pairs.curve[i].precision);
   }
-  expect_close(device.neg_mean, host.neg_mean, 1e-12, "mean");
-  expect_close(device.neg_var, host.neg_var, 1e-12, "variance");
+  expect_close(device.pairs.neg_mean, host.pairs.neg_mean, 1e-12, "mean");
+  expect_close(device.pairs.neg_var, host.pairs.neg_var, 1e-12, "variance");
 }
 
 TEST(DeviceEvaluate, CountsWhatTheCpuCounts) {
@@ -116,10 +117,11 @@ TEST(DeviceEvaluate, MixedClassesAgreeWithBruteForce) {
         reference::brute_force(one.queries.view(), other, one.options.recall_at);
     expect_near(got->per_query, expected.per_query);
     if (!one.options.pair_metrics) continue;
-    expect_close(got->roc_auc, expected.roc_auc, 1e-9 + permitted_auc_error(one.options), "AUC");
-    expect_close(got->jsd, expected.jsd, 1e-9, "JSD");
-    expect_close(got->neg_mean, expected.neg_mean, 1e-9, "mean");
-    expect_close(got->neg_var, expected.neg_var, 1e-9, "variance");
+    expect_close(got->pairs.roc_auc, expected.pairs.roc_auc,
+                 1e-9 + permitted_auc_error(one.options), "AUC");
+    expect_close(got->pairs.jsd, expected.pairs.jsd, 1e-9, "JSD");
+    expect_close(got->pairs.neg_mean, expected.pairs.neg_mean, 1e-9, "mean");
+    expect_close(got->pairs.neg_var, expected.pairs.neg_var, 1e-9, "variance");
   }
 }
 
@@ -172,7 +174,7 @@ TEST(DeviceEvaluate, CollapsedRowsAreAllTies) {
   }
   const Metrics metrics = evaluate_both(set, nullptr).device;
   EXPECT_TRUE(metrics.ties_exact);
-  EXPECT_EQ(metrics.roc_auc, 0.5);
+  EXPECT_EQ(metrics.pairs.roc_auc, 0.5);
   // 8 a class: 592 others come first.
   for (const std::int64_t rank : metrics.per_query.first_hit_rank) EXPECT_EQ(rank, 593);
 }

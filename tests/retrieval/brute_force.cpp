@@ -170,14 +170,14 @@ Metrics brute_force(const EmbeddingView& queries, const EmbeddingView* gallery,
   const auto [positive, negative] = pair_scores(queries, gallery);
   out.num_pairs_positive = static_cast<std::int64_t>(positive.size());
   out.num_pairs_negative = static_cast<std::int64_t>(negative.size());
-  out.pos_mean = mean(positive);
-  out.pos_var = variance(positive);
-  out.neg_mean = mean(negative);
-  out.neg_var = variance(negative);
-  out.roc_auc = area_under_curve(positive, negative);
-  out.jsd = divergence(positive, negative);
-  out.positive_histogram = histogram(positive);
-  out.negative_histogram = histogram(negative);
+  out.pairs.pos_mean = mean(positive);
+  out.pairs.pos_var = variance(positive);
+  out.pairs.neg_mean = mean(negative);
+  out.pairs.neg_var = variance(negative);
+  out.pairs.roc_auc = area_under_curve(positive, negative);
+  out.pairs.jsd = divergence(positive, negative);
+  out.pairs.positive_histogram = histogram(positive);
+  out.pairs.negative_histogram = histogram(negative);
 
   std::map<std::int64_t, std::vector<Vector>> classes;
   for (const EmbeddingView* view : {&queries, gallery}) {

@@ -57,17 +57,19 @@ void expect_equal_ranks(const Metrics& got, const Metrics& expected) {
 
 void expect_equal(const Metrics& got, const Metrics& expected, double permitted_auc_error = 0) {
   expect_equal_ranks(got, expected);
-  expect_near("roc_auc", got.roc_auc, expected.roc_auc, kRounding + permitted_auc_error);
-  if (!std::isnan(expected.roc_auc)) {
-    EXPECT_LE(std::abs(got.roc_auc - expected.roc_auc), kRounding + got.roc_auc_error_bound);
+  expect_near("roc_auc", got.pairs.roc_auc, expected.pairs.roc_auc,
+              kRounding + permitted_auc_error);
+  if (!std::isnan(expected.pairs.roc_auc)) {
+    EXPECT_LE(std::abs(got.pairs.roc_auc - expected.pairs.roc_auc),
+              kRounding + got.pairs.roc_auc_error_bound);
   }
-  expect_near("jsd", got.jsd, expected.jsd, kRounding);
-  expect_near("pos_mean", got.pos_mean, expected.pos_mean, kRounding);
-  expect_near("pos_var", got.pos_var, expected.pos_var, kRounding);
-  expect_near("neg_mean", got.neg_mean, expected.neg_mean, kRounding);
-  expect_near("neg_var", got.neg_var, expected.neg_var, kRounding);
-  EXPECT_EQ(got.positive_histogram, expected.positive_histogram);
-  EXPECT_EQ(got.negative_histogram, expected.negative_histogram);
+  expect_near("jsd", got.pairs.jsd, expected.pairs.jsd, kRounding);
+  expect_near("pos_mean", got.pairs.pos_mean, expected.pairs.pos_mean, kRounding);
+  expect_near("pos_var", got.pairs.pos_var, expected.pairs.pos_var, kRounding);
+  expect_near("neg_mean", got.pairs.neg_mean, expected.pairs.neg_mean, kRounding);
+  expect_near("neg_var", got.pairs.neg_var, expected.pairs.neg_var, kRounding);
+  EXPECT_EQ(got.pairs.positive_histogram, expected.pairs.positive_histogram);
+  EXPECT_EQ(got.pairs.negative_histogram, expected.pairs.negative_histogram);
   expect_near("dists_intra", got.dists_intra, expected.dists_intra, kRounding);
   expect_near("dists_inter", got.dists_inter, expected.dists_inter, kRounding);
 }
@@ -121,10 +123,10 @@ void check(const EmbeddingSet& queries, const EmbeddingSet* gallery = nullptr, i
   const Metrics expected = reference::brute_force(queries.view(), other, options.recall_at);
   if (options.pair_metrics) {
     expect_equal(*got, expected, permitted_auc_error(options));
-    expect_curve(got->pair_curve, reference::pair_scores(queries.view(), other));
+    expect_curve(got->pairs.curve, reference::pair_scores(queries.view(), other));
   } else {
     expect_equal_ranks(*got, expected);
-    EXPECT_TRUE(got->positive_histogram.empty() && got->pair_curve.empty());
+    EXPECT_TRUE(got->pairs.positive_histogram.empty() && got->pairs.curve.empty());
   }
 }
 
@@ -247,10 +249,10 @@ TEST(Evaluate, ThreadsChangeNothing) {
     EXPECT_EQ(m.per_query.ap, results[0].per_query.ap);
     EXPECT_EQ(m.recall, results[0].recall);
     EXPECT_EQ(m.map_at_r, results[0].map_at_r);
-    EXPECT_EQ(m.roc_auc, results[0].roc_auc);
-    EXPECT_EQ(m.jsd, results[0].jsd);
-    EXPECT_EQ(m.neg_mean, results[0].neg_mean);
-    EXPECT_EQ(m.neg_var, results[0].neg_var);
+    EXPECT_EQ(m.pairs.roc_auc, results[0].pairs.roc_auc);
+    EXPECT_EQ(m.pairs.jsd, results[0].pairs.jsd);
+    EXPECT_EQ(m.pairs.neg_mean, results[0].pairs.neg_mean);
+    EXPECT_EQ(m.pairs.neg_var, results[0].pairs.neg_var);
   }
 }
 
@@ -263,16 +265,17 @@ TEST(Evaluate, CollapsedRowsAreAllTies) {
     }
     const auto m = evaluate(Context(2), set.view(), nullptr, detailed());
     EXPECT_TRUE(m->ties_exact);
-    EXPECT_EQ(m->roc_auc, 0.5);
+    EXPECT_EQ(m->pairs.roc_auc, 0.5);
     EXPECT_EQ(m->recall_for(1), 0.0);
     for (const double distance : {m->dists_intra, m->dists_inter}) {
       EXPECT_GE(distance, 0);
       EXPECT_LT(distance, kRounding);
     }
-    ASSERT_EQ(m->pair_curve.size(), 1U);  // one score: all pairs are accepted or none
-    EXPECT_EQ(m->pair_curve[0].false_positive_rate, 1.0);
-    EXPECT_NEAR(m->pair_curve[0].precision, 7.0 / 599.0, kRounding);
-    EXPECT_EQ(std::count(m->negative_histogram.begin(), m->negative_histogram.end(), 0), 199);
+    ASSERT_EQ(m->pairs.curve.size(), 1U);  // one score: all pairs are accepted or none
+    EXPECT_EQ(m->pairs.curve[0].false_positive_rate, 1.0);
+    EXPECT_NEAR(m->pairs.curve[0].precision, 7.0 / 599.0, kRounding);
+    EXPECT_EQ(std::count(m->pairs.negative_histogram.begin(), m->pairs.negative_histogram.end(), 0),
+              199);
     // With 8 rows a class, the 592 rows of other classes come first.
     for (const std::int64_t rank : m->per_query.first_hit_rank) EXPECT_EQ(rank, 593);
   }
@@ -306,12 +309,12 @@ TEST(Evaluate, HistogramAucStaysWithinItsBound) {
     grouped.positives_bytes = 1024;  // several groups of queries: the AUC comes from a histogram
     const auto exact = evaluate(Context(2), set.view());
     const auto bounded = evaluate(Context(2), set.view(), nullptr, grouped);
-    EXPECT_EQ(exact->roc_auc_error_bound, 0.0);
-    EXPECT_GT(bounded->roc_auc_error_bound, 0.0);
-    EXPECT_LT(bounded->roc_auc_error_bound, 1e-3);
-    EXPECT_NEAR(bounded->roc_auc, exact->roc_auc, bounded->roc_auc_error_bound);
-    EXPECT_NEAR(bounded->jsd, exact->jsd, 1e-12);
-    EXPECT_GT(bounded->pair_curve.size(), 200U);
+    EXPECT_EQ(exact->pairs.roc_auc_error_bound, 0.0);
+    EXPECT_GT(bounded->pairs.roc_auc_error_bound, 0.0);
+    EXPECT_LT(bounded->pairs.roc_auc_error_bound, 1e-3);
+    EXPECT_NEAR(bounded->pairs.roc_auc, exact->pairs.roc_auc, bounded->pairs.roc_auc_error_bound);
+    EXPECT_NEAR(bounded->pairs.jsd, exact->pairs.jsd, 1e-12);
+    EXPECT_GT(bounded->pairs.curve.size(), 200U);
   }
 }
 
@@ -323,10 +326,10 @@ TEST(Evaluate, OneLongRowLeavesBinsForTheOthers) {
   grouped.positives_bytes = 1024;
   const auto exact = evaluate(Context(2), set.view());
   const auto bounded = evaluate(Context(2), set.view(), nullptr, grouped);
-  EXPECT_LT(bounded->roc_auc_error_bound, 0.05);
-  EXPECT_NEAR(bounded->roc_auc, exact->roc_auc, bounded->roc_auc_error_bound);
-  EXPECT_GT(bounded->pair_curve.size(), 20U);
-  EXPECT_GT(exact->pair_curve.size(), 20U);
+  EXPECT_LT(bounded->pairs.roc_auc_error_bound, 0.05);
+  EXPECT_NEAR(bounded->pairs.roc_auc, exact->pairs.roc_auc, bounded->pairs.roc_auc_error_bound);
+  EXPECT_GT(bounded->pairs.curve.size(), 20U);
+  EXPECT_GT(exact->pairs.curve.size(), 20U);
 }
 
 TEST(Evaluate, ProgressRisesAndInterruptionEnds) {

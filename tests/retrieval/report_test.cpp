@@ -178,8 +178,8 @@ TEST(Report, HoldsEveryNumber) {
     shown(run.intervals.recall[i].low);
     shown(run.intervals.recall[i].high);
   }
-  for (const double value : {m.map_at_r, m.map, m.r_precision, m.roc_auc, m.jsd, m.pos_mean,
-                             m.neg_mean, m.dists_intra, m.dists_inter}) {
+  for (const double value : {m.map_at_r, m.map, m.r_precision, m.pairs.roc_auc, m.pairs.jsd,
+                             m.pairs.pos_mean, m.pairs.neg_mean, m.dists_intra, m.dists_inter}) {
     shown(value);
   }
   for (const Interval& interval :

@@ -62,14 +62,14 @@ nlohmann::json metrics_json(const Metrics& m) {
                         {"r_precision", number(m.r_precision)},
                         {"map_at_r", number(m.map_at_r)},
                         {"map", number(m.map)},
-                        {"roc_auc", number(m.roc_auc)},
-                        {"roc_auc_error_bound", number(m.roc_auc_error_bound)},
-                        {"jsd", number(m.jsd)},
-                        {"jsd_bins", m.jsd_bins},
-                        {"pos_mean", number(m.pos_mean)},
-                        {"pos_var", number(m.pos_var)},
-                        {"neg_mean", number(m.neg_mean)},
-                        {"neg_var", number(m.neg_var)},
+                        {"roc_auc", number(m.pairs.roc_auc)},
+                        {"roc_auc_error_bound", number(m.pairs.roc_auc_error_bound)},
+                        {"jsd", number(m.pairs.jsd)},
+                        {"jsd_bins", PairMetrics::kJsdBins},
+                        {"pos_mean", number(m.pairs.pos_mean)},
+                        {"pos_var", number(m.pairs.pos_var)},
+                        {"neg_mean", number(m.pairs.neg_mean)},
+                        {"neg_var", number(m.pairs.neg_var)},
                         {"dists_intra", number(m.dists_intra)},
                         {"dists_inter", number(m.dists_inter)}};
   for (std::size_t i = 0; i < m.recall_at.size(); ++i) {
@@ -108,7 +108,7 @@ nlohmann::json pairs_json(const Metrics& m) {
                           {"false_positive_rate", nlohmann::json::array()},
                           {"recall", nlohmann::json::array()},
                           {"precision", nlohmann::json::array()}};
-  for (const PairCurvePoint& point : m.pair_curve) {
+  for (const PairCurvePoint& point : m.pairs.curve) {
     curve["threshold"].push_back(point.threshold);
     curve["false_positive_rate"].push_back(point.false_positive_rate);
     curve["recall"].push_back(point.recall);
@@ -117,8 +117,8 @@ nlohmann::json pairs_json(const Metrics& m) {
   return {{"histogram",
            {{"low", -1},
             {"high", 1},
-            {"positive", m.positive_histogram},
-            {"negative", m.negative_histogram}}},
+            {"positive", m.pairs.positive_histogram},
+            {"negative", m.pairs.negative_histogram}}},
           {"curve", curve}};
 }
 
@@ -176,16 +176,17 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
   ranked("MAP@R", m.map_at_r, values != nullptr ? &values->map_at_r : nullptr);
   ranked("mAP", m.map, values != nullptr ? &values->map : nullptr);
   out += '\n';
-  out += row("ROC-AUC", text_of_metric(m.roc_auc),
-             m.roc_auc_error_bound > 0
-                 ? fmt::format("within {:.1e}, from a histogram", m.roc_auc_error_bound)
+  out += row("ROC-AUC", text_of_metric(m.pairs.roc_auc),
+             m.pairs.roc_auc_error_bound > 0
+                 ? fmt::format("within {:.1e}, from a histogram", m.pairs.roc_auc_error_bound)
                  : "");
-  out += row("JSD", text_of_metric(m.jsd), fmt::format("{} bins over [-1, 1]", m.jsd_bins));
-  out += row("positives", text_of_metric(m.pos_mean),
-             fmt::format("mean score; variance {}; {}", text_of_metric(m.pos_var),
+  out += row("JSD", text_of_metric(m.pairs.jsd),
+             fmt::format("{} bins over [-1, 1]", PairMetrics::kJsdBins));
+  out += row("positives", text_of_metric(m.pairs.pos_mean),
+             fmt::format("mean score; variance {}; {}", text_of_metric(m.pairs.pos_var),
                          grouped_count(m.num_pairs_positive, "pair")));
-  out += row("negatives", text_of_metric(m.neg_mean),
-             fmt::format("mean score; variance {}; {}", text_of_metric(m.neg_var),
+  out += row("negatives", text_of_metric(m.pairs.neg_mean),
+             fmt::format("mean score; variance {}; {}", text_of_metric(m.pairs.neg_var),
                          grouped_count(m.num_pairs_negative, "pair")));
   out += row("dists@intra", text_of_metric(m.dists_intra), "cosine distance inside classes");
   out += row("dists@inter", text_of_metric(m.dists_inter), "cosine distance between class centres");

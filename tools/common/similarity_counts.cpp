@@ -32,9 +32,9 @@ bool read_list(const ordered_json& counts, const char* name, std::size_t first, 
 }  // namespace
 
 ordered_json similarity_counts_json(const Metrics& metrics) {
-  if (metrics.positive_histogram.empty()) return ordered_json::object();
-  const std::vector<std::int64_t> positives = in_fewer_bins(metrics.positive_histogram);
-  const std::vector<std::int64_t> negatives = in_fewer_bins(metrics.negative_histogram);
+  if (metrics.pairs.positive_histogram.empty()) return ordered_json::object();
+  const std::vector<std::int64_t> positives = in_fewer_bins(metrics.pairs.positive_histogram);
+  const std::vector<std::int64_t> negatives = in_fewer_bins(metrics.pairs.negative_histogram);
   std::size_t first = 0, end = kBins;
   const auto empty = [&](std::size_t bin) { return positives[bin] + negatives[bin] == 0; };
   while (first < end && empty(first)) ++first;

@@ -9,11 +9,11 @@ using nlohmann::ordered_json;
 
 TEST(SimilarityCounts, AreReadAsTheyWereWritten) {
   Metrics metrics;
-  metrics.positive_histogram.assign(200, 0);
-  metrics.negative_histogram.assign(200, 0);
-  metrics.positive_histogram[150] = 4;
-  metrics.positive_histogram[151] = 5;
-  metrics.negative_histogram[90] = 7;
+  metrics.pairs.positive_histogram.assign(200, 0);
+  metrics.pairs.negative_histogram.assign(200, 0);
+  metrics.pairs.positive_histogram[150] = 4;
+  metrics.pairs.positive_histogram[151] = 5;
+  metrics.pairs.negative_histogram[90] = 7;
   const ordered_json written = similarity_counts_json(metrics);
   EXPECT_EQ(written["first"], 45);
   EXPECT_EQ(written["positives"].size(), 31U);
