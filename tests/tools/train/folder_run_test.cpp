@@ -267,13 +267,13 @@ TEST_F(FolderRun, PathsAsPeopleWriteThem) {
 }
 
 TEST_F(FolderRun, CategoriesHaveTheirNames) {
-  folder_->classes("shop/lamps/l", 2, 3);
-  folder_->classes("shop/tables/t", 3, 3);
-  const Finished done = eval({"--checkpoint", best(), "--data", "folder:" + in("shop"),
-                              "--per-class", "--json", in("shop.json")});
+  folder_->classes("furniture/lamps/l", 2, 3);
+  folder_->classes("furniture/tables/t", 3, 3);
+  const Finished done = eval({"--checkpoint", best(), "--data", "folder:" + in("furniture"),
+                              "--per-class", "--json", in("furniture.json")});
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(holds(done.out, "        6  lamps\n")) << done.out;
-  const nlohmann::json rows = result("shop.json")["per_category"];
+  const nlohmann::json rows = result("furniture.json")["per_category"];
   ASSERT_EQ(rows.size(), 2U);
   for (const nlohmann::json& row : rows) {
     EXPECT_EQ(row["name"], row["category"] == 0 ? "lamps" : "tables");
