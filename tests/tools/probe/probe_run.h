@@ -24,7 +24,7 @@ class ProbeRun : public testing::Test {
     return done.code;
   }
 
-  const PictureFolder folder_;
+  const PictureFolder folder_{};
   std::string out_, error_;
 };
 

@@ -96,7 +96,7 @@ class TrainProcesses : public testing::Test {
     return lines;
   }
 
-  const PictureFolder folder_;
+  const PictureFolder folder_{};
 };
 
 // With frozen batch norm two processes must compute the run of one but for rounding. Plain SGD does

@@ -98,7 +98,7 @@ class TrainProgram : public testing::Test {
     std::ofstream(in(file), std::ios::binary) << bytes;
   }
 
-  const PictureFolder folder_;
+  const PictureFolder folder_{};
 };
 
 }  // namespace rk
