@@ -1,6 +1,8 @@
 #include "weights/hdf5/file.h"
 #include "weights/hdf5/handle.h"
 
+#include <fmt/format.h>
+
 #include <new>
 #include <stdexcept>
 #include <utility>
