@@ -19,10 +19,9 @@ template <class S> struct GalleryRow {
   const std::int32_t* classes = nullptr;  // [columns], dense numbers
   const std::int32_t* members = nullptr;  // columns of the query's class, ascending
   int member_count = 0;
-  const std::int64_t* image_ids =
-      nullptr;   // [columns], or null: every column is an image of its own
-  int self = 0;  // the query's own column
-  S weight = 1;  // dLoss/d(loss of this row)
+  const std::int64_t* image_ids = nullptr;  // [columns], or null: each column is another image
+  int self = 0;                             // the query's own column
+  S weight = 1;                             // dLoss/d(loss of this row)
 
   RK_FN bool is_negative(int column) const {
     // Both are evaluated: a load under a condition would become a gather.

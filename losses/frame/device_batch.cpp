@@ -31,8 +31,9 @@ void DeviceBatch<S>::begin(const BatchIndex& index, S weight, const BatchNumbers
   has_image_ids_ = index.image_ids() != nullptr;
   std::copy_n(index.classes(), columns_, packed_.host<std::int32_t>(classes_));
   std::copy_n(index.members(), columns_, packed_.host<std::int32_t>(members_));
-  if (has_image_ids_)
+  if (has_image_ids_) {
     std::copy_n(index.image_ids(), columns_, packed_.host<std::int64_t>(image_ids_));
+  }
   auto* first = packed_.host<std::int32_t>(first_members_);
   auto* count = packed_.host<std::int32_t>(member_counts_);
   for (int row = 0; row < rows_; ++row) {

@@ -180,10 +180,9 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   DeviceBatch<S> batch_;
   SimilarityMatrix<S> similarity_;
   std::unique_ptr<Rows<S, Row>> rows_;
-  RowTotals<S, Row> totals_;  // used if kMeasured
-  std::vector<std::int64_t>
-      work_;       // [rows + 1], used if kUnevenWork: total work of the rows before
-  Memory losses_;  // [rows]
+  RowTotals<S, Row> totals_;        // used if kMeasured
+  std::vector<std::int64_t> work_;  // [rows + 1], if kUnevenWork: total work of the rows before
+  Memory losses_;                   // [rows]
   PendingLoss<double> loss_;
   std::int64_t valid_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "data/images/transform.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
+#include "tools/cli/colour_values.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -72,8 +73,8 @@ class ProbeImage : public Command {
                    {"--show", show_, FileKind::kPng},
                    {"--json", common.json, FileKind::kJson}},
                   {image_, checkpoint_}, common.force);
-    spread("--mean", mean_);
-    spread("--std", std_);
+    give_each_colour("--mean", mean_);
+    give_each_colour("--std", std_);
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
     const std::vector<std::byte> bytes = read_file(image_, kMaxImageFileBytes);
     const int orientation = exif_orientation(bytes);
@@ -132,12 +133,6 @@ class ProbeImage : public Command {
   static std::array<float, 3> of_colours(const std::vector<double>& values) {
     return {static_cast<float>(values[0]), static_cast<float>(values[1]),
             static_cast<float>(values[2])};
-  }
-
-  // One number is that of all three colours.
-  static void spread(const char* flag, std::vector<double>& values) {
-    if (values.size() == 1) values.assign(3, values.front());
-    if (values.size() != 3) fail<UsageError>("{}: give one number, or red,green,blue", flag);
   }
 
   void see_as(const Checkpoint& checkpoint) {

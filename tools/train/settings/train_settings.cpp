@@ -7,6 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/device/precision.h"
+#include "tools/cli/colour_values.h"
 #include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
 
@@ -413,11 +414,8 @@ void resolve(TrainSettings& s) {
     fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,
                      s.image_size, s.image_size);
   }
-  for (auto [flag, values] :
-       {std::pair{"--input-mean", &s.input_mean}, std::pair{"--input-std", &s.input_std}}) {
-    if (values->size() == 1) values->assign(3, values->front());
-    if (values->size() != 3) fail<UsageError>("{}: give one number, or red,green,blue", flag);
-  }
+  give_each_colour("--input-mean", s.input_mean);
+  give_each_colour("--input-std", s.input_std);
   if (s.schedule == "step" && s.drop_every <= 0) {
     fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
   }

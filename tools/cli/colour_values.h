@@ -1,0 +1,21 @@
+// Flags that take one number for all colours of a picture, or three.
+#pragma once
+
+#include "engine/base/colours.h"
+#include "engine/base/error.h"
+
+#include <string_view>
+#include <vector>
+
+namespace rk {
+
+// Makes one number the value of each colour. Throws UsageError, naming the flag, if there are
+// neither one nor three.
+inline void give_each_colour(std::string_view flag, std::vector<double>& values) {
+  if (values.size() == 1) values.assign(kColours, values.front());
+  if (values.size() != kColours) {
+    fail<UsageError>("{}: give one number, or red,green,blue", flag);
+  }
+}
+
+}  // namespace rk
