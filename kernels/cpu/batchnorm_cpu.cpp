@@ -1,7 +1,7 @@
 #include "kernels/cpu/batchnorm_cpu.h"
 
 #include "engine/base/parallel.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/simd.h"
 
 #include <algorithm>
 

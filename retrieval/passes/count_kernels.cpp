@@ -1,7 +1,11 @@
 #include "retrieval/passes/count_kernels.h"
 
+#include "engine/base/round_up.h"
+#include "kernels/simd.h"
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -93,6 +97,71 @@ template <class F> void for_each_group(std::int64_t steps, F&& f) {
   }
 }
 
+constexpr std::int64_t kSixteen = 16;
+
+// How many of sixteen descending thresholds are above the score.
+template <int kLanes> std::int64_t above(const float* thresholds, float score) {
+  using L = Lanes<kLanes>;
+  if constexpr (kLanes == 1) {
+    return std::partition_point(thresholds, thresholds + kSixteen,
+                                [&](float t) { return t > score; }) -
+           thresholds;
+  }
+  int count = 0;
+  for (std::int64_t i = 0; i < kSixteen; i += kLanes) {
+    count += std::popcount(L::greater(L::load(thresholds + i), L::all(score)));
+  }
+  return count;
+}
+
+template <int kLanes>
+void count_between_by(std::span<const float> scores, std::span<const float> thresholds,
+                      std::int32_t* counts) {
+  constexpr std::int64_t kPivots = kSixteen * kSixteen;
+  constexpr std::size_t kBlock = 256;
+  constexpr float kBelowAll = -std::numeric_limits<float>::infinity();
+  const auto count = std::ssize(thresholds);
+  const float* t = thresholds.data();
+  // A pivot is the last threshold of `stride`, and every sixteenth of them a pivot of pivots.
+  const std::int64_t stride = std::max(kSixteen, divide_up(count, kPivots));
+  std::array<float, kPivots + kSixteen> pivots;
+  std::array<float, kSixteen> pivots_of_pivots;
+  pivots.fill(kBelowAll);
+  pivots_of_pivots.fill(kBelowAll);
+  for (std::int64_t i = 0; i < count / stride; ++i) {
+    const float pivot = t[stride * (i + 1) - 1];
+    pivots[static_cast<std::size_t>(i)] = pivot;
+    if (i % kSixteen == kSixteen - 1) {
+      pivots_of_pivots[static_cast<std::size_t>(i / kSixteen)] = pivot;
+    }
+  }
+
+  // For each score, the number of thresholds above it: the index of the highest that it reaches.
+  std::array<std::int64_t, kBlock> place;
+  for (std::size_t begin = 0; begin < scores.size(); begin += kBlock) {
+    const std::size_t n = std::min(kBlock, scores.size() - begin);
+    for (std::size_t i = 0; i < n; ++i) {
+      const float score = scores[begin + i];
+      const std::int64_t group = kSixteen * above<kLanes>(pivots_of_pivots.data(), score);
+      const std::int64_t pivot = group + above<kLanes>(pivots.data() + group, score);
+      // All thresholds before `at` are above the score. A range that would reach beyond the last
+      // threshold begins earlier instead.
+      std::int64_t at = std::min(pivot * stride, count - stride);
+      for (std::int64_t length = stride; length > kSixteen;) {
+        const std::int64_t half = length / 2;
+        at += t[at + half - 1] > score ? half : 0;
+        length -= half;
+      }
+      at = std::min(at, count - kSixteen);
+      place[i] = at + above<kLanes>(t + at, score);
+    }
+    // Apart from the search: near scores add to the same counter, which would wait for each other.
+    for (std::size_t i = 0; i < n; ++i) {
+      if (place[i] < count) ++counts[place[i]];
+    }
+  }
+}
+
 }  // namespace
 
 void count_reaching(std::span<const float> scores, std::span<const float> thresholds,
@@ -127,31 +196,7 @@ void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t
 
 void count_between(std::span<const float> scores, std::span<const float> thresholds,
                    std::int32_t* counts) {
-  constexpr std::size_t kBlock = 256;
-  std::array<std::int32_t, kBlock>
-      first;  // number of thresholds above the score = index of the highest threshold it reaches
-  const auto steps = static_cast<std::int32_t>(thresholds.size());
-  const float* t = thresholds.data();
-  for (std::size_t begin = 0; begin < scores.size(); begin += kBlock) {
-    const std::size_t n = std::min(kBlock, scores.size() - begin);
-    const float* s = scores.data() + begin;
-    std::fill_n(first.begin(), n, 0);
-    // Binary search without branches, for all scores of the block in lockstep.
-    std::int32_t length = steps;
-    while (length > 0) {
-      const std::int32_t half = (length + 1) / 2;
-      std::int32_t* f = first.data();
-#pragma omp simd
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::int32_t probe = f[i] + half;  // at most `steps`: f + length never grows
-        f[i] = t[probe - 1] > s[i] ? probe : f[i];
-      }
-      length -= half;
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      if (first[i] < steps) ++counts[first[i]];
-    }
-  }
+  with_lanes(kSixteen, [&]<int N>(Lanes<N>) { count_between_by<N>(scores, thresholds, counts); });
 }
 
 }  // namespace rk

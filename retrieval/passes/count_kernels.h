@@ -2,7 +2,8 @@
 //
 // Thresholds descend; a call adds #{score >= threshold k} to count k, or, in the histogram form,
 // #{threshold k <= score < threshold k-1}, whose running sum is the same. Few thresholds are
-// compared with a whole vector of scores at once; among many, a binary search places each score.
+// compared with a whole vector of scores at once; among many, each score is searched for, comparing
+// it with sixteen thresholds at a time.
 // A score of -infinity reaches no threshold.
 #pragma once
 
@@ -11,7 +12,8 @@
 
 namespace rk {
 
-// Above this many thresholds, searching (log2 R steps a score) is cheaper than comparing (R / 16).
+// Above this many thresholds, searching (three comparisons of sixteen a score, and halving where
+// there are more than 4,096) is cheaper than comparing (R / 16).
 inline constexpr std::int64_t kCompareAtMost = 64;
 inline constexpr std::int64_t kColumnLanes = 16;
 
@@ -26,7 +28,7 @@ void count_reaching(std::span<const float> scores, std::span<const float> thresh
 void count_reaching_columns(const float* scores, std::int64_t rows, std::int64_t stride,
                             const float* thresholds, std::int64_t steps, std::int32_t* counts);
 
-// The histogram form, any number of thresholds.
+// The histogram form: thresholds.size() > kCompareAtMost.
 void count_between(std::span<const float> scores, std::span<const float> thresholds,
                    std::int32_t* counts);
 

@@ -1,5 +1,5 @@
 // Vectors of several lanes compute in each lane what Lanes<1> does, for NaN and infinities too.
-#include "kernels/cpu/simd.h"
+#include "kernels/simd.h"
 
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"

@@ -42,7 +42,7 @@ std::vector<std::int32_t> plain_counts(const std::vector<float>& scores,
 
 TEST(CountKernels, RowsAgreeWithPlainCounting) {
   for (const std::int64_t n : {1, 15, 16, 17, 255, 256, 300}) {
-    for (const std::int64_t r : {1, 2, 3, 4, 5, 8, 63, 64, 65, 200}) {
+    for (const std::int64_t r : {1, 2, 3, 4, 5, 8, 63, 64, 65, 79, 80, 81, 200, 4096, 4097, 5000}) {
       SCOPED_TRACE(testing::Message() << n << " scores, " << r << " thresholds");
       std::vector<float> scores = coarse(n, 1);
       scores[0] = -std::numeric_limits<float>::infinity();
@@ -50,12 +50,12 @@ TEST(CountKernels, RowsAgreeWithPlainCounting) {
       const std::vector<std::int32_t> expected = plain_counts(scores, thresholds);
 
       std::vector<std::int32_t> counts(static_cast<std::size_t>(r), 0);
-      count_between(scores, thresholds, counts.data());
-      std::partial_sum(counts.begin(), counts.end(), counts.begin());
-      EXPECT_EQ(counts, expected);
-
-      counts.assign(counts.size(), 0);
-      count_reaching(scores, thresholds, counts.data());
+      if (r > kCompareAtMost) {
+        count_between(scores, thresholds, counts.data());
+        std::partial_sum(counts.begin(), counts.end(), counts.begin());
+      } else {
+        count_reaching(scores, thresholds, counts.data());
+      }
       EXPECT_EQ(counts, expected);
     }
   }
@@ -111,14 +111,17 @@ TEST(CountKernels, DrawnCasesAgreeWithPlainCounting) {
   };
   for (int i = 0; i < 500; ++i) {
     SCOPED_TRACE(testing::Message() << "case " << i);
-    const std::int64_t kinds = 1 + random.below(60);
+    const std::int64_t kinds = 1 + random.below(i % 3 == 0 ? 20000 : 60);
     const auto thresholds_of = [&](std::int64_t count) {
       std::vector<float> values = drawn(count, kinds, static_cast<float>(random.below(60) - 20));
       std::sort(values.begin(), values.end(), std::greater<>());
       return values;
     };
     const std::vector<float> row = drawn(1 + random.below(600), kinds, 0);
-    const std::vector<float> searched = thresholds_of(1 + random.below(200));
+    // One in four beyond the 4,096 that three comparisons find a place among.
+    const std::int64_t most = i % 4 == 0 ? 9000 : i % 4 == 1 ? 4200 : 300;
+    const std::vector<float> searched =
+        thresholds_of(kCompareAtMost + 1 + random.below(most - kCompareAtMost));
     std::vector<std::int32_t> counts(searched.size(), 0);
     count_between(row, searched, counts.data());
     std::partial_sum(counts.begin(), counts.end(), counts.begin());

@@ -1,8 +1,8 @@
-// The few vector operations the channel kernels need, over 16 (AVX-512), 8 (AVX2) or 1 lanes, so
-// that each kernel is written once. Lanes<L>::Bits holds one bit a lane: keeping the signs of a
-// ReLU takes 1/32 of the tensor's memory instead of a second copy. store_bytes() stores a V of
-// small whole numbers as bytes. max(a, b) is `a` if one of them is NaN, so that a ReLU,
-// max(x, 0), keeps NaN.
+// The few vector operations that channel kernels and searches need, over 16 (AVX-512), 8 (AVX2) or
+// 1 lanes, so that each is written once. Lanes<L>::Bits holds one bit a lane: keeping the signs of
+// a ReLU takes 1/32 of the tensor's memory instead of a second copy. store_bytes() stores a V of
+// small whole numbers as bytes. max(a, b) is `a` if one of them is NaN, so that a ReLU, max(x, 0),
+// keeps NaN.
 //
 // stream() stores past the caches, so that a pass over a tensor larger than the caches does not
 // first read the lines it overwrites. Its address must be aligned to the vector, and other threads
@@ -110,25 +110,24 @@ template <> struct Lanes<16> {
 #endif
 
 // Calls f(Lanes<L>{}) with the most lanes this build has that divide `width`.
-template <class F> void with_lanes(std::int64_t width, F&& f) {
+template <class F> auto with_lanes([[maybe_unused]] std::int64_t width, F&& f) {
 #if defined(__AVX512F__)
   if (width % 16 == 0) return f(Lanes<16>{});
 #endif
 #if defined(__AVX2__) && defined(__FMA__)
   if (width % 8 == 0) return f(Lanes<8>{});
 #endif
-  f(Lanes<1>{});
+  return f(Lanes<1>{});
 }
 
 // The number of lanes with_lanes() picks.
-inline std::int64_t lane_count(std::int64_t width) {
+inline std::int64_t lane_count([[maybe_unused]] std::int64_t width) {
 #if defined(__AVX512F__)
   if (width % 16 == 0) return 16;
 #endif
 #if defined(__AVX2__) && defined(__FMA__)
   if (width % 8 == 0) return 8;
 #endif
-  (void)width;
   return 1;
 }
 
