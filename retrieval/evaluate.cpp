@@ -21,10 +21,6 @@ namespace rk {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// Looking up every negative among the positive scores costs about as much as a product of depth
-// 128; up to this many pairs that takes no noticeable time.
-constexpr std::int64_t kExactAucPairs = std::int64_t{1} << 26;
-constexpr std::int64_t kExactAucPositives = std::int64_t{1} << 20;
 constexpr double kGatherShare = 0.02;  // of the progress shown
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -180,8 +176,7 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
     positives.sort_scores(order, context.threads());
     if (statistics) {
       statistics->add_positives(positives.all_scores());
-      if (groups.size() == 1 && positives.total() <= kExactAucPositives &&
-          queries.count <= kExactAucPairs / candidates.count) {
+      if (groups.size() == 1 && positives.total() <= kMostOrderedScores) {
         statistics->look_up_exactly(positives.all_scores());
       }
     }

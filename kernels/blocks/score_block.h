@@ -14,9 +14,11 @@
 #include "kernels/block_team.h"
 #include "kernels/blocks/channel_tiles.h"
 #include "kernels/score_bins.h"
+#include "kernels/score_order.h"
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace rk {
 
@@ -65,17 +67,21 @@ struct GatherPositives {
   }
 };
 
-// Where the scores of negative pairs are counted. `distinct`: the positive scores, ascending; cell
-// 2k counts the negatives between k-1 and k, cell 2k + 1 those equal to k. Cell 0 stays unchanged:
-// all threads would wait for that one counter, and its count, usually a large part of the
-// negatives, is the total of the bins minus the other cells. Null if not wanted.
+// Where the scores of negative pairs are counted. Null if not wanted.
 struct NegativeCounters {
   double inverse = 1;             // multiplies scores for the fine bins
   std::uint64_t* fine = nullptr;  // [kFineBins]
   std::uint64_t* jsd = nullptr;   // [kJsdBins], if they do not follow from the fine bins
-  const float* distinct = nullptr;
-  const std::int32_t* first = nullptr;  // [kFineBins + 1], first of `distinct` in each fine bin
-  std::uint64_t* cells = nullptr;
+  double* sums = nullptr;         // [rows, 2]: of the scores, of their squares
+  ScoreOrder positives = {};
+  std::uint64_t* twice_wins = nullptr;  // [rows], sums of positives.twice_wins()
+
+  NegativeCounters from_row(std::int64_t row) const {
+    NegativeCounters out = *this;
+    if (sums != nullptr) out.sums += 2 * row;
+    if (twice_wins != nullptr) out.twice_wins += row;
+    return out;
+  }
 };
 
 // Reads each score once for everything that is counted, unless a query has more than kTogether
@@ -93,8 +99,7 @@ struct CountScores {
   // For each threshold, the scores that reach it; with more than kCompareAtMost thresholds, the
   // scores whose first (largest) reached threshold it is.
   std::int32_t* counts = nullptr;
-  NegativeCounters to = {};
-  double* sums = nullptr;  // [rows, 2]: of the scores, of their squares; null: ranks only
+  NegativeCounters to = {};  // without sums: ranks only
 
   static constexpr int kMostColumns = 65535;  // of the tile
   static constexpr int kWindow = 16384;
@@ -118,13 +123,13 @@ struct CountScores {
     const int first = block.index() * rows_each();
     const int end = first + rows_each() < tile.rows ? first + rows_each() : tile.rows;
     int window = 0;
-    if (sums != nullptr) {
+    if (to.sums != nullptr) {
       for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) shared.bins[i] = 0;
       for (int i = block.thread(); i < kJsdBins; i += Block::kThreads) shared.jsd[i] = 0;
       window = window_of(block, first);  // its barriers also make the zeros visible to all threads
     }
     // The usual evaluation has a body of its own, which asks nothing score by score.
-    const bool plain = to.inverse == 1 && to.jsd == nullptr && to.cells == nullptr;
+    const bool plain = to.inverse == 1 && to.jsd == nullptr;
     for (int row = first; row < end; ++row) {
       if (plain) {
         count_row<true>(block, shared, row, window);
@@ -132,7 +137,7 @@ struct CountScores {
         count_row<false>(block, shared, row, window);
       }
     }
-    if (sums == nullptr) return;
+    if (to.sums == nullptr) return;
     // Every row ends with its sums, whose barriers make all counts visible.
     for (int i = block.thread(); i < kWindow / 2; i += Block::kThreads) {
       const std::uint32_t two = shared.bins[i];
@@ -182,7 +187,7 @@ struct CountScores {
                            : fine_bin(static_cast<double>(score) * to.inverse);
   }
 
-  // kPlain: the fine bins are those of the scores themselves, and nothing else is counted.
+  // kPlain: the fine bins are those of the scores themselves, and the JSD's follow from them.
   template <bool kPlain, class Block>
   RK_FN RK_INLINE void count_row(const Block& block, Memory& shared, int row, int window) const {
     const ScoredQuery query = tile.queries[row];
@@ -192,13 +197,18 @@ struct CountScores {
     std::int32_t* found = counts + query.first;
     double sum = 0;
     double squares = 0;
+    // Of this thread's scores; 64 bits take two registers.
+    constexpr std::int64_t kMostWins =
+        (kMostColumns / Block::kThreads + kPackWidth) * 2 * kMostOrderedScores;
+    std::conditional_t<(kMostWins >> 32 == 0), std::uint32_t, std::uint64_t> twice_wins = 0;
     const auto search = [&](float score) { add_between(block, own, count, found, score); };
-    if (sums != nullptr) {
+    if (to.sums != nullptr) {
       const auto add = [&](float score) {
         const auto s = static_cast<double>(score);
         sum += s;
         squares += s * s;
         add_to_bin<kPlain>(block, shared, window, score);
+        if (to.twice_wins != nullptr) twice_wins += to.positives.twice_wins(score);
       };
       if (searches) {
         compare(block, shared, row, query, own, 0, found, [&](float score) {
@@ -211,9 +221,12 @@ struct CountScores {
       const BlockTeamOver<Block> team(block);
       sum = team.sum(Block::kThreads, [&](int) { return sum; });
       squares = team.sum(Block::kThreads, [&](int) { return squares; });
+      const std::uint64_t all_wins =
+          team.sum(Block::kThreads, [&](int) { return std::uint64_t{twice_wins}; });
       if (block.thread() == 0) {
-        sums[std::int64_t{2} * row] += sum;
-        sums[std::int64_t{2} * row + 1] += squares;
+        to.sums[std::int64_t{2} * row] += sum;
+        to.sums[std::int64_t{2} * row + 1] += squares;
+        if (to.twice_wins != nullptr) to.twice_wins[row] += all_wins;
       }
     } else if (searches) {
       compare(block, shared, row, query, own, 0, found, search);
@@ -303,25 +316,8 @@ struct CountScores {
     } else {
       block.add(to.fine + bin, std::uint64_t{1});
     }
-    if (kPlain) return;
-    if (to.jsd != nullptr) {
+    if (!kPlain && to.jsd != nullptr) {
       block.add(&shared.jsd[fine_bin(static_cast<double>(score)) / kFinePerJsd], 1U);
-    }
-    if (to.cells == nullptr) return;
-    std::int32_t low = to.first[bin];
-    std::int32_t high = to.first[bin + 1];
-    const std::int32_t end = high;
-    while (low < high) {
-      const std::int32_t middle = (low + high) / 2;
-      if (to.distinct[middle] < score) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    const bool equal = low < end && to.distinct[low] == score;
-    if (low > 0 || equal) {
-      block.add(to.cells + std::int64_t{2} * low + (equal ? 1 : 0), std::uint64_t{1});
     }
   }
 };

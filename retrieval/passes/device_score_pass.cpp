@@ -129,13 +129,12 @@ class DeviceScorePass final : public ScorePass {
     thresholds_.upload(positives.all_scores().data(), thresholds_.bytes());
     const DeviceBuffer counts = zeros<std::int32_t>(context_, total);
     const Negatives negatives = negative_counters(statistics, positives.rows());
-    auto* sums = negatives.sums.as<double>();
     const bool finished = for_each_tile(
         positives.rows(), poll, [](Range, Range) { return true; },
         [&](const ScoreTileView& tile) {
           const auto row = tile.queries - scored_.as<ScoredQuery>();
           launch(context_, CountScores{tile, thresholds_.as<float>(), counts.as<std::int32_t>(),
-                                       negatives.to, sums != nullptr ? sums + 2 * row : nullptr});
+                                       negatives.to.from_row(row)});
         });
     if (!finished) return false;
     context_.synchronize();
@@ -144,7 +143,7 @@ class DeviceScorePass final : public ScorePass {
     if (statistics != nullptr) {
       statistics->add_counted(
           negatives.fine.values<std::uint64_t>(), negatives.jsd.values<std::uint64_t>(),
-          negatives.cells.values<std::uint64_t>(), negatives.sums.values<double>());
+          negatives.sums.values<double>(), negatives.twice_wins.values<std::uint64_t>());
     }
     note_bytes(counts.bytes() + negatives.bytes());
     return true;
@@ -160,11 +159,11 @@ class DeviceScorePass final : public ScorePass {
 
  private:
   struct Negatives {
-    DeviceBuffer fine, jsd, distinct, first, cells, sums;
+    DeviceBuffer fine, jsd, sorted, first, sums, twice_wins;
     NegativeCounters to;
     std::size_t bytes() const {
-      return fine.bytes() + jsd.bytes() + distinct.bytes() + first.bytes() + cells.bytes() +
-             sums.bytes();
+      return fine.bytes() + jsd.bytes() + sorted.bytes() + first.bytes() + sums.bytes() +
+             twice_wins.bytes();
     }
   };
 
@@ -194,20 +193,21 @@ class DeviceScorePass final : public ScorePass {
     if (statistics == nullptr) return out;
     out.fine = zeros<std::uint64_t>(context_, kFineBins);
     out.sums = zeros<double>(context_, 2 * rows.size());
+    out.to.sums = out.sums.as<double>();
     out.to.inverse = statistics->inverse();
     out.to.fine = out.fine.as<std::uint64_t>();
     if (!statistics->nested()) {
       out.jsd = zeros<std::uint64_t>(context_, kJsdBins);
       out.to.jsd = out.jsd.as<std::uint64_t>();
     }
-    if (statistics->looks_up()) {
-      out.distinct = DeviceBuffer::copy_of(statistics->distinct());
-      out.first = DeviceBuffer::copy_of(statistics->distinct_first());
-      out.cells = zeros<std::uint64_t>(
-          context_, 2 * static_cast<std::int64_t>(statistics->distinct().size()) + 1);
-      out.to.distinct = out.distinct.as<float>();
-      out.to.first = out.first.as<std::int32_t>();
-      out.to.cells = out.cells.as<std::uint64_t>();
+    if (const PositiveOrder* order = statistics->order()) {
+      out.sorted = DeviceBuffer::copy_of(order->sorted());
+      out.first = DeviceBuffer::copy_of(order->first());
+      out.twice_wins = zeros<std::uint64_t>(context_, rows.size());
+      out.to.positives = order->view();
+      out.to.positives.sorted = out.sorted.as<float>();
+      out.to.positives.first = out.first.as<std::uint32_t>();
+      out.to.twice_wins = out.twice_wins.as<std::uint64_t>();
     }
     return out;
   }

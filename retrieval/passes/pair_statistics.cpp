@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 
 namespace rk {
 namespace {
@@ -39,6 +38,22 @@ double jensen_shannon(const std::vector<double>& p, const std::vector<double>& q
     if (b > 0) divergence += b * std::log2(b / m) / 2;
   }
   return divergence;
+}
+
+// The numbers of (positive, negative) pairs in which the positive scores higher, and equally.
+struct Wins {
+  double wins = 0, ties = 0;
+};
+
+Wins wins_by_bins(const std::vector<double>& positive, const std::vector<double>& negative) {
+  Wins out;
+  double below = 0;
+  for (std::size_t b = 0; b < positive.size(); ++b) {
+    out.wins += positive[b] * below;
+    out.ties += positive[b] * negative[b];
+    below += negative[b];
+  }
+  return out;
 }
 
 }  // namespace
@@ -92,12 +107,8 @@ PairStatistics::~PairStatistics() = default;
 
 std::size_t PairStatistics::bytes() const {
   const std::size_t histogram = static_cast<std::size_t>(kFineBins) * 12;
-  std::size_t total = (negative_histograms_.size() + 1) * histogram +
-                      negative_moments_.size() * sizeof(Moments) +
-                      distinct_.size() * (sizeof(float) + sizeof(std::int64_t)) +
-                      distinct_first_.size() * sizeof(std::int32_t);
-  for (const auto& cells : cells_) total += cells.size() * sizeof(std::int64_t);
-  return total;
+  return (negative_histograms_.size() + 1) * histogram +
+         negative_moments_.size() * sizeof(Moments) + (order_ ? order_->bytes() : 0);
 }
 
 void PairStatistics::bins_of(const float* scores, std::int64_t n, std::int32_t* auc,
@@ -116,26 +127,7 @@ void PairStatistics::bins_of(const float* scores, std::int64_t n, std::int32_t* 
 }
 
 void PairStatistics::look_up_exactly(std::span<const float> positives) {
-  std::vector<float> sorted(positives.begin(), positives.end());
-  std::sort(sorted.begin(), sorted.end());
-  distinct_first_.reserve(kFineBins + 1);
-  for (const float score : sorted) {
-    if (!distinct_.empty() && distinct_.back() == score) {
-      ++distinct_counts_.back();
-      continue;
-    }
-    std::int32_t bin, unused;
-    bins_of(&score, 1, &bin, &unused);
-    // Bins never decrease with the score, so the distinct scores of a bin are one run.
-    while (static_cast<std::int32_t>(distinct_first_.size()) <= bin) {
-      distinct_first_.push_back(static_cast<std::int32_t>(distinct_.size()));
-    }
-    distinct_.push_back(score);
-    distinct_counts_.push_back(1);
-  }
-  distinct_first_.resize(kFineBins + 1, static_cast<std::int32_t>(distinct_.size()));
-  cells_.assign(negative_histograms_.size(),
-                std::vector<std::int64_t>(2 * distinct_.size() + 1, 0));
+  order_.emplace(positives);
 }
 
 void PairStatistics::add_positives(std::span<const float> scores) {
@@ -170,71 +162,28 @@ void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const
       squares += s * s;
     }
     histogram.add(auc.data(), jsd.data(), count);
-    if (cells_.empty()) continue;
-    std::int64_t* cells = cells_[static_cast<std::size_t>(member)].data();
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto bin = static_cast<std::size_t>(auc[static_cast<std::size_t>(i)]);
-      const float* first = distinct_.data() + distinct_first_[bin];
-      const float* last = distinct_.data() + distinct_first_[bin + 1];
-      const float* found = std::lower_bound(first, last, block[i]);
-      const bool equal = found != last && *found == block[i];
-      ++cells[2 * (found - distinct_.data()) + (equal ? 1 : 0)];
-    }
   }
   Moments& moments = negative_moments_[static_cast<std::size_t>(row / ScoreTiles::kTileRows)];
   moments.sum += sum;
   moments.squares += squares;
+  if (order_) moments.twice_wins += static_cast<double>(order_->twice_wins(scores));
 }
 
 void PairStatistics::add_counted(std::span<const std::uint64_t> fine,
-                                 std::span<const std::uint64_t> jsd,
-                                 std::span<const std::uint64_t> cells,
-                                 std::span<const double> sums) {
+                                 std::span<const std::uint64_t> jsd, std::span<const double> sums,
+                                 std::span<const std::uint64_t> twice_wins) {
   const auto add = [](std::vector<std::int64_t>& to, std::span<const std::uint64_t> counts) {
     for (std::size_t i = 0; i < counts.size(); ++i) to[i] += static_cast<std::int64_t>(counts[i]);
   };
   add(negative_histograms_.front()->fine, fine);
   add(negative_histograms_.front()->jsd, jsd);
-  if (!cells.empty()) {
-    add(cells_.front(), cells);
-    const std::uint64_t all = std::accumulate(fine.begin(), fine.end(), std::uint64_t{0});
-    const std::uint64_t told = std::accumulate(cells.begin(), cells.end(), std::uint64_t{0});
-    cells_.front()[0] += static_cast<std::int64_t>(all - told);
-  }
   for (std::size_t i = 0; i < sums.size(); i += 2) {
     negative_moments_.front().sum += sums[i];
     negative_moments_.front().squares += sums[i + 1];
   }
-}
-
-PairStatistics::Wins PairStatistics::wins_exactly(double sides) const {
-  Wins out;
-  double below = 0;
-  for (std::size_t k = 0; k < distinct_.size(); ++k) {
-    std::int64_t under = 0, on = 0;
-    for (const auto& cells : cells_) {
-      under += cells[2 * k];
-      on += cells[2 * k + 1];
-    }
-    const double times = sides * static_cast<double>(distinct_counts_[k]);
-    below += static_cast<double>(under);
-    out.wins += times * below;
-    out.ties += times * static_cast<double>(on);
-    below += static_cast<double>(on);
+  for (const std::uint64_t wins : twice_wins) {
+    negative_moments_.front().twice_wins += static_cast<double>(wins);
   }
-  return out;
-}
-
-PairStatistics::Wins PairStatistics::wins_by_bins(const std::vector<double>& positive,
-                                                  const std::vector<double>& negative) {
-  Wins out;
-  double below = 0;
-  for (std::size_t b = 0; b < kFineBins; ++b) {
-    out.wins += positive[b] * below;
-    out.ties += positive[b] * negative[b];
-    below += negative[b];
-  }
-  return out;
 }
 
 PairMetrics PairStatistics::result(bool symmetric) const {
@@ -275,6 +224,7 @@ PairMetrics PairStatistics::result(bool symmetric) const {
   for (const Moments& m : negative_moments_) {
     total.sum += m.sum;
     total.squares += m.squares;
+    total.twice_wins += m.twice_wins;
   }
   if (p > 0) {
     out.pos_mean = positive_moments_.sum / p;
@@ -287,8 +237,13 @@ PairMetrics PairStatistics::result(bool symmetric) const {
   }
   out.jsd = jensen_shannon(positive_jsd, negative_jsd);
   if (p == 0 || n == 0) return out;
-  const Wins wins = cells_.empty() ? wins_by_bins(positive, negative) : wins_exactly(sides);
-  out.roc_auc_error_bound = cells_.empty() ? wins.ties / 2 / p / n : 0;
+  if (order_) {
+    out.roc_auc = std::min(total.twice_wins * sides / 2 / p / n, 1.0);
+    out.roc_auc_error_bound = 0;
+    return out;
+  }
+  const Wins wins = wins_by_bins(positive, negative);
+  out.roc_auc_error_bound = wins.ties / 2 / p / n;
   out.roc_auc = (wins.wins + wins.ties / 2) / p / n;
   return out;
 }

@@ -9,10 +9,12 @@
 #pragma once
 
 #include "retrieval/passes/pair_metrics.h"
+#include "retrieval/passes/positive_order.h"
 #include "retrieval/passes/score_tiles.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,34 +38,25 @@ class PairStatistics {
   // Adds negatives of query position `row`. Only one member at a time may add rows of a row tile.
   void add_negatives(int member, std::int64_t row, std::span<const float> scores);
 
-  // Adds negatives that were counted elsewhere (kernels/blocks/score_block.h): by bins and by cells
-  // as below, of which the first is not counted; sums: of the scores and of their squares, row by
-  // row. Takes all rows at once; there must be one member.
+  // Adds negatives that were counted elsewhere (kernels/blocks/score_block.h): by bins, sums of the
+  // scores and of their squares row by row, and, if order() is not null, twice_wins() of each row.
+  // Takes all rows at once; there must be one member.
   void add_counted(std::span<const std::uint64_t> fine, std::span<const std::uint64_t> jsd,
-                   std::span<const std::uint64_t> cells, std::span<const double> sums);
+                   std::span<const double> sums, std::span<const std::uint64_t> twice_wins);
   bool nested() const { return nested_; }
   double inverse() const { return inverse_; }
-  bool looks_up() const { return !cells_.empty(); }
-  const std::vector<float>& distinct() const { return distinct_; }
-  const std::vector<std::int32_t>& distinct_first() const { return distinct_first_; }
+  const PositiveOrder* order() const { return order_ ? &*order_ : nullptr; }
 
   // `symmetric`: each negative pair was added once and stands for two.
   PairMetrics result(bool symmetric) const;
   std::size_t bytes() const;
 
  private:
-  // The numbers of (positive, negative) pairs in which the positive scores higher, and equally.
-  struct Wins {
-    double wins = 0, ties = 0;
-  };
-  Wins wins_exactly(double sides) const;  // from look_up_exactly()
-  static Wins wins_by_bins(const std::vector<double>& positive,
-                           const std::vector<double>& negative);
-
-  struct Histogram;
+  // Sums over negatives; twice_wins as in ScoreOrder, in whole numbers up to 2^53.
   struct Moments {
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, twice_wins = 0;
   };
+  struct Histogram;
   void bins_of(const float* scores, std::int64_t n, std::int32_t* auc, std::int32_t* jsd) const;
 
   bool nested_;                            // the JSD's bins follow from the fine bins
@@ -73,14 +66,7 @@ class PairStatistics {
   std::int64_t positive_count_ = 0;
   std::unique_ptr<Histogram> positive_histogram_;
   std::vector<std::unique_ptr<Histogram>> negative_histograms_;  // one per member
-
-  // Exact AUC: the distinct positive scores, ascending; how often each occurs; the first of each
-  // fine bin; and, by member, the number of negatives below score k and above score k - 1 (cell
-  // 2 k), and equal to score k (cell 2 k + 1).
-  std::vector<float> distinct_;
-  std::vector<std::int64_t> distinct_counts_;
-  std::vector<std::int32_t> distinct_first_;
-  std::vector<std::vector<std::int64_t>> cells_;
+  std::optional<PositiveOrder> order_;
 };
 
 }  // namespace rk

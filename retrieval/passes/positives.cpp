@@ -1,12 +1,10 @@
 #include "retrieval/passes/positives.h"
 
 #include "engine/base/parallel.h"
-#include "kernels/radix_sort.h"
+#include "retrieval/passes/descending_sort.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
-#include <numeric>
 
 namespace rk {
 namespace {
@@ -45,40 +43,6 @@ class GatherVisitor : public TileVisitor {
  private:
   const ClassOrder& order_;
   Positives& positives_;
-};
-
-// Sorts in descending order; one for each thread, since long runs need room.
-class DescendingSort {
- public:
-  void operator()(std::span<float> scores) {
-    if (std::ssize(scores) < kLong) {
-      std::sort(scores.begin(), scores.end(), std::greater<>());
-      return;
-    }
-    const std::size_t n = scores.size();
-    given_.assign(scores.begin(), scores.end());
-    counts_.resize(static_cast<std::size_t>(radix_counts(1)));
-    for (Half& half : halves_) {
-      half.keys.resize(n);
-      half.items.resize(n);
-    }
-    for (std::size_t i = 0; i < n; ++i) halves_[0].keys[i] = descending_key(given_[i]);
-    std::iota(halves_[0].items.begin(), halves_[0].items.end(), 0U);
-    const auto sorted =
-        radix_sort(1, std::ssize(scores), halves_[0].view(), halves_[1].view(), counts_.data());
-    for (std::size_t i = 0; i < n; ++i) scores[i] = given_[sorted.items[i]];
-  }
-
- private:
-  static constexpr std::int64_t kLong = 512;  // from here on radix sort is the faster one: measured
-
-  struct Half {
-    std::vector<std::uint32_t> keys, items;
-    KeyedItems<std::uint32_t> view() { return {keys.data(), items.data()}; }
-  };
-  std::array<Half, 2> halves_;
-  std::vector<float> given_;
-  std::vector<std::int64_t> counts_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 struct Counted {
   std::vector<std::int32_t> counts;
-  std::vector<std::uint64_t> fine, jsd, cells;
+  std::vector<std::uint64_t> fine, jsd, twice_wins;
   std::vector<double> sums;
 };
 
@@ -49,12 +49,16 @@ class Problem {
     }
     inverse_ = tile.scores == Tile::kLarge ? 1.0 / 20 : 1.0;
     if (!tile.looks_up) return;
-    for (int i = 0; i < 100; ++i) distinct_.push_back(score());
-    std::sort(distinct_.begin(), distinct_.end());
-    distinct_.erase(std::unique(distinct_.begin(), distinct_.end()), distinct_.end());
-    for (int bin = 0; bin <= kFineBins; ++bin) {
-      first_.push_back(static_cast<std::int32_t>(
-          std::ranges::count_if(distinct_, [&](float s) { return bin_of(s) < bin; })));
+    const auto positives = static_cast<std::uint32_t>((random_.uniform() + 1) / 2 * 300);
+    for (std::uint32_t i = 0; i < positives; ++i) positives_.push_back(score());
+    std::sort(positives_.begin(), positives_.end());
+    order_ = {.count = positives,
+              .cells = 1 + static_cast<int>(positives / 4),
+              .lowest = -0.5F,
+              .scale = 20};
+    for (std::int32_t cell = 0; cell <= order_.cells; ++cell) {
+      first_.push_back(static_cast<std::uint32_t>(
+          std::ranges::count_if(positives_, [&](float p) { return order_.cell_of(p) < cell; })));
     }
   }
 
@@ -89,9 +93,9 @@ class Problem {
         out.sums[at(2 * r)] += wide;
         out.sums[at(2 * r + 1)] += wide * wide;
         if (!tile_.looks_up) continue;
-        const auto below = std::ranges::count_if(distinct_, [&](float d) { return d < s; });
-        const auto cell = 2 * below + std::ranges::count(distinct_, s);
-        if (cell > 0) ++out.cells[at(cell)];
+        out.twice_wins[at(r)] += static_cast<std::uint64_t>(
+            2 * std::ranges::count_if(positives_, [&](float p) { return p > s; }) +
+            std::ranges::count(positives_, s));
       }
     }
     if (nested()) out.jsd.clear();
@@ -106,8 +110,8 @@ class Problem {
     const DeviceBuffer counts = DeviceBuffer::copy_of(zero.counts);
     const DeviceBuffer fine = DeviceBuffer::copy_of(zero.fine);
     const DeviceBuffer jsd = DeviceBuffer::copy_of(zero.jsd);
-    const DeviceBuffer cells = DeviceBuffer::copy_of(zero.cells);
-    const DeviceBuffer distinct = DeviceBuffer::copy_of(distinct_);
+    const DeviceBuffer twice_wins = DeviceBuffer::copy_of(zero.twice_wins);
+    const DeviceBuffer positives = DeviceBuffer::copy_of(positives_);
     const DeviceBuffer first = DeviceBuffer::copy_of(first_);
     const DeviceBuffer sums = DeviceBuffer::copy_of(zero.sums);
     CountScores kernel{.tile = {scores.as<float>(), stride_, tile_.rows, tile_.begin,
@@ -115,20 +119,21 @@ class Problem {
                        .thresholds = thresholds.as<float>(),
                        .counts = counts.as<std::int32_t>()};
     if (!ranks_alone) {
-      kernel.to = {.inverse = inverse_, .fine = fine.as<std::uint64_t>()};
+      kernel.to = {
+          .inverse = inverse_, .fine = fine.as<std::uint64_t>(), .sums = sums.as<double>()};
       if (!nested()) kernel.to.jsd = jsd.as<std::uint64_t>();
       if (tile_.looks_up) {
-        kernel.to.distinct = distinct.as<float>();
-        kernel.to.first = first.as<std::int32_t>();
-        kernel.to.cells = cells.as<std::uint64_t>();
+        kernel.to.positives = order_;
+        kernel.to.positives.sorted = positives.as<float>();
+        kernel.to.positives.first = first.as<std::uint32_t>();
+        kernel.to.twice_wins = twice_wins.as<std::uint64_t>();
       }
-      kernel.sums = sums.as<double>();
     }
     launch(kernel, nullptr);
     Counted out{.counts = counts.values<std::int32_t>(),
                 .fine = fine.values<std::uint64_t>(),
                 .jsd = jsd.values<std::uint64_t>(),
-                .cells = cells.values<std::uint64_t>(),
+                .twice_wins = twice_wins.values<std::uint64_t>(),
                 .sums = sums.values<double>()};
     if (nested()) out.jsd.clear();
     return out;
@@ -140,7 +145,7 @@ class Problem {
     return {.counts = std::vector<std::int32_t>(thresholds_.size(), 0),
             .fine = std::vector<std::uint64_t>(kFineBins, 0),
             .jsd = std::vector<std::uint64_t>(200, 0),
-            .cells = std::vector<std::uint64_t>(2 * distinct_.size() + 1, 0),
+            .twice_wins = std::vector<std::uint64_t>(at(std::int64_t{tile_.rows}), 0),
             .sums = std::vector<double>(at(std::int64_t{2} * tile_.rows), 0.0)};
   }
   std::int32_t bin_of(float s) const {
@@ -163,8 +168,10 @@ class Problem {
   std::int64_t stride_;
   MadeUp random_;
   double inverse_ = 1;
-  std::vector<float> scores_, thresholds_, distinct_;
-  std::vector<std::int32_t> first_;
+  std::vector<float> scores_, thresholds_;
+  std::vector<float> positives_;  // ascending
+  ScoreOrder order_;              // without addresses
+  std::vector<std::uint32_t> first_;
   std::vector<ScoredQuery> queries_;
 };
 
@@ -175,7 +182,7 @@ std::vector<Checked> count_scores(const Tile& tile, std::uint32_t seed) {
           {"ranks alone", widened(problem.counted(true).counts), widened(expected.counts), 0, 0},
           {"fine bins", widened(got.fine), widened(expected.fine), 0, 0},
           {"bins of the JSD", widened(got.jsd), widened(expected.jsd), 0, 0},
-          {"cells", widened(got.cells), widened(expected.cells), 0, 0},
+          {"wins", widened(got.twice_wins), widened(expected.twice_wins), 0, 0},
           // Sums in double of scores of either sign, added in another order.
           {"sums", got.sums, expected.sums, 1e-12, 1e-10}};
 }

@@ -358,18 +358,27 @@ template <class Grid> std::vector<double> counting(const Grid& grid) {
   const ScoredQuery queries[] = {
       {10, 15, 12, 13, 0, 4}, {20, 117, 20, 21, 4, 96}, {0, 1, 0, 1, 100, 0}};
   Array<std::int32_t> counts(100), unequal(kRows);
-  Array<std::uint64_t> fine(kFineBins);
+  Array<std::uint64_t> fine(kFineBins), twice_wins(kRows);
   Array<double> sums(2 * kRows);
+  const float positives[] = {-0.5F, 0, 0.25F, 0.75F};
+  const std::uint32_t first[] = {0, 2, 4};
   std::fill_n(counts.data(), 100, 0);
   std::fill_n(fine.data(), kFineBins, std::uint64_t{0});
   std::fill_n(sums.data(), 2 * kRows, 0.0);
+  std::fill_n(twice_wins.data(), kRows, std::uint64_t{0});
   const ScoreTileView tile{scores.data(), kStride, kRows, 0, kColumns, queries};
   grid.run(GatherPositives{tile, thresholds.data()});
   std::sort(thresholds.data(), thresholds.data() + 4, std::greater<>());
   std::sort(thresholds.data() + 4, thresholds.data() + 100, std::greater<>());
-  grid.run(CountScores{tile, thresholds.data(), counts.data(), {.fine = fine.data()}, sums.data()});
+  grid.run(CountScores{tile,
+                       thresholds.data(),
+                       counts.data(),
+                       {.fine = fine.data(),
+                        .sums = sums.data(),
+                        .positives = {positives, first, 4, 2, -0.5F, 2 / 1.25F},
+                        .twice_wins = twice_wins.data()}});
   grid.run(CountUnequal{scores.data(), kStride, kRows, kColumns, unequal.data()});
-  return all(thresholds, counts, fine, sums, unequal);
+  return all(thresholds, counts, fine, sums, twice_wins, unequal);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "retrieval/evaluate.h"
 
 #include "engine/base/error.h"
+#include "kernels/score_order.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
@@ -316,6 +317,38 @@ TEST(Evaluate, HistogramAucStaysWithinItsBound) {
     EXPECT_NEAR(bounded->pairs.jsd, exact->pairs.jsd, 1e-12);
     EXPECT_GT(bounded->pairs.curve.size(), 200U);
   }
+}
+
+// With more positives than are ordered, the AUC comes from the histogram, in one group of queries.
+TEST(Evaluate, MorePositivesThanAreOrderedAreBinned) {
+  EmbeddingSet set = unit_set(2100, 8, 40);
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+    set.labels[i] = i < 2060 ? 0 : static_cast<std::int64_t>(i);
+  }
+  const auto m = evaluate(Context(2), set.view());
+  ASSERT_GT(m->num_pairs_positive, kMostOrderedScores);
+  std::vector<double> positives, negatives;
+  for (std::int64_t a = 0; a < 2100; ++a) {
+    for (std::int64_t b = 0; b < 2100; ++b) {
+      if (a == b) continue;
+      double score = 0;
+      for (std::int64_t d = 0; d < set.dim; ++d) {
+        score += static_cast<double>(set.embeddings[static_cast<std::size_t>(a * set.dim + d)]) *
+                 static_cast<double>(set.embeddings[static_cast<std::size_t>(b * set.dim + d)]);
+      }
+      (a < 2060 && b < 2060 ? positives : negatives).push_back(score);
+    }
+  }
+  std::sort(positives.begin(), positives.end());
+  double wins = 0;
+  for (const double s : negatives) {
+    const auto [equal, above] = std::equal_range(positives.begin(), positives.end(), s);
+    wins += static_cast<double>(positives.end() - above) + static_cast<double>(above - equal) / 2;
+  }
+  const double auc =
+      wins / static_cast<double>(positives.size()) / static_cast<double>(negatives.size());
+  EXPECT_GT(m->pairs.roc_auc_error_bound, 0.0);
+  EXPECT_NEAR(m->pairs.roc_auc, auc, m->pairs.roc_auc_error_bound + 1e-6);
 }
 
 // The product of a long row with itself, which is no pair, must not widen the bins of all others.
