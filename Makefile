@@ -1,6 +1,7 @@
 # Only forwards to CMake: CMakeLists.txt alone describes the build. `make help` lists the targets.
-BUILD ?= build
 PRESET ?= release
+# A folder for each preset: what one sets would stay in the cache of another.
+BUILD ?= build$(if $(filter-out release,$(PRESET)),-$(PRESET))
 JOBS ?= $(shell nproc)
 GOLDENS ?= tests/golden
 LOSS ?= smooth_ap
@@ -21,73 +22,76 @@ SECONDS ?= 600
   bench gpu-proof gpu-package profile-step profile-loss format lint help
 
 all: configure
-	@cmake --build $(BUILD) --target programs -j $(JOBS)
+	@cmake --build "$(BUILD)" --target programs -j $(JOBS)
 
 setup:
 	@tools/scripts/setup.sh
-	@tools/scripts/setup_cudnn.sh $(BUILD)/third_party
+	@tools/scripts/setup_cudnn.sh "$(BUILD)/third_party"
 
 configure: setup
-	@mkdir -p $(BUILD)
-	@cmake --preset $(PRESET) -B $(BUILD) $(if $(WERROR),-DRK_WERROR=$(WERROR)) $(OPTIONS) \
-	  >$(BUILD)/configure.log 2>&1 || \
-	  { cat $(BUILD)/configure.log; exit 1; }
+	@mkdir -p "$(BUILD)"
+	@cmake --preset $(PRESET) -B "$(BUILD)" $(if $(WERROR),-DRK_WERROR=$(WERROR)) $(OPTIONS) \
+	  >"$(BUILD)/configure.log" 2>&1 || \
+	  { cat "$(BUILD)/configure.log"; exit 1; }
 
 demo: configure
-	@cmake --build $(BUILD) --target train eval -j $(JOBS)
-	@tools/scripts/demo.sh $(BUILD)
+	@cmake --build "$(BUILD)" --target train eval -j $(JOBS)
+	@tools/scripts/demo.sh "$(BUILD)"
 
-# Builds only if nothing is built yet: `make && sudo make install` must leave no files of root's here.
+# Builds only if nothing is built yet: `make && sudo make install` must leave no files of root's here. Others
+# must be able to enter the folders, whatever the user's umask is.
 install:
-	@[ -e $(BUILD)/man/rankine-bench.1 ] || $(MAKE) --no-print-directory all
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@[ -e "$(BUILD)/man/rankine-bench.1" ] || $(MAKE) --no-print-directory all
+	@umask 022 && cmake --install "$(BUILD)" --prefix "$(patsubst ~/%,$(HOME)/%,$(PREFIX))"
+	@rm -f "$(BUILD)/install_manifest.txt"
 
 deb:
-	@$(MAKE) --no-print-directory all BUILD=$(BUILD)-deb OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(OPTIONS)'
-	@cpack --config $(BUILD)-deb/CPackConfig.cmake -B $(BUILD)-deb
+	@tools/scripts/setup.sh deb
+	@$(MAKE) --no-print-directory all BUILD="$(BUILD)-deb" OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(OPTIONS)'
+	@umask 022 && cpack --config "$(BUILD)-deb/CPackConfig.cmake" -B "$(BUILD)-deb"
 
 # Tests run in parallel: threads that spin while they wait would take other tests' processors.
 test: configure
-	@cmake --build $(BUILD) -j $(JOBS)
-	@OMP_WAIT_POLICY=PASSIVE ctest --test-dir $(BUILD) --no-tests=error --output-on-failure -j $(JOBS)
+	@cmake --build "$(BUILD)" -j $(JOBS)
+	@OMP_WAIT_POLICY=PASSIVE ctest --test-dir "$(BUILD)" --no-tests=error --output-on-failure -j $(JOBS)
 
 test-golden: configure
-	@cmake --build $(BUILD) --target golden -j $(JOBS)
-	@$(BUILD)/bin/golden $(GOLDENS)
+	@cmake --build "$(BUILD)" --target golden -j $(JOBS)
+	@"$(BUILD)/bin/golden" "$(GOLDENS)"
 
 test-gpu: configure
-	@tools/scripts/test_gpu.sh $(BUILD) $(JOBS) $(SEEDS)
+	@tools/scripts/test_gpu.sh "$(BUILD)" $(JOBS) $(SEEDS)
 
 test-sanitizers:
 	@tools/scripts/test_sanitizers.sh address $(JOBS)
 	@tools/scripts/test_sanitizers.sh thread $(JOBS)
 
 test-kills: configure
-	@cmake --build $(BUILD) --target train fault_test -j $(JOBS)
-	@RK_KILLS=$(KILLS) $(BUILD)/bin/fault_test --gtest_filter='*Kills*'
+	@cmake --build "$(BUILD)" --target train fault_test -j $(JOBS)
+	@RK_KILLS=$(KILLS) "$(BUILD)/bin/fault_test" --gtest_filter='*Kills*'
 
 test-faults: configure
-	@cmake --build $(BUILD) --target train eval fault_test -j $(JOBS)
-	@RK_FAULTED_CALLS=0 $(BUILD)/bin/fault_test --gtest_filter='-*Kills*'
+	@cmake --build "$(BUILD)" --target train eval fault_test -j $(JOBS)
+	@RK_FAULTED_CALLS=0 "$(BUILD)/bin/fault_test" --gtest_filter='-*Kills*'
 
 fuzz:
 	@tools/scripts/setup.sh ci
 	@tools/scripts/fuzz.sh $(SECONDS) $(JOBS)
 
 bench: all
-	@tools/scripts/bench_all.sh $(BUILD)
+	@tools/scripts/bench_all.sh "$(BUILD)"
 
 gpu-proof:
-	@BUILD=$(BUILD) tools/scripts/gpu_proof.sh $(PIECE)
+	@BUILD="$(BUILD)" tools/scripts/gpu_proof.sh $(PIECE)
 
 gpu-package: setup
 	@JOBS=$(JOBS) tools/scripts/pack_gpu.sh
 
 profile-step:
-	@tools/scripts/profile.sh step $(BUILD) $(ARGS)
+	@tools/scripts/profile.sh step "$(BUILD)" $(ARGS)
 
 profile-loss:
-	@tools/scripts/profile.sh loss $(BUILD) --loss $(LOSS) $(ARGS)
+	@tools/scripts/profile.sh loss "$(BUILD)" --loss $(LOSS) $(ARGS)
 
 format:
 	@tools/scripts/lint.sh format
@@ -115,6 +119,6 @@ help:
 	@echo 'make profile-step             a training step under NVIDIA profilers, kernel by kernel (ARGS="--bn frozen")'
 	@echo 'make profile-loss LOSS=NAME   the same of a loss (smooth_ap; ARGS="--n 1024"); see docs/profiling.md'
 	@echo 'make format, make lint        lay the sources out; look at layout and clang-tidy'
-	@echo 'Variables: BUILD=build (folder), PRESET=release (CMakePresets.json), JOBS=cores,'
-	@echo '           WERROR=ON (warnings are errors; so it is where CI is set),'
+	@echo 'Variables: PRESET=release (CMakePresets.json), BUILD=build (folder; of other presets build-PRESET),'
+	@echo '           JOBS=cores, WERROR=ON (warnings are errors; so it is where CI is set),'
 	@echo '           OPTIONS=-DRK_NATIVE=OFF (and others of CMakeLists.txt)'

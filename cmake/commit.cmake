@@ -1,6 +1,7 @@
 # cmake -DSOURCE=FOLDER -DOUTPUT=FILE.cpp -P commit.cmake: defines build_commit() (tools/cli/build_commit.h).
 # FILE is written only if the commit has changed, so that an unchanged tree compiles nothing.
 set(commit "")
+file(REAL_PATH ${SOURCE} SOURCE)  # git resolves symbolic links, too
 execute_process(COMMAND git -C ${SOURCE} rev-parse HEAD
   OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 execute_process(COMMAND git -C ${SOURCE} rev-parse --show-toplevel

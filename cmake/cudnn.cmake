@@ -13,7 +13,8 @@ if(RK_HAS_CUDA)
   find_path(RK_CUDNN_INCLUDE cudnn_version.h
     HINTS ${CUDAToolkit_INCLUDE_DIRS} ${fetched}/nvidia/cudnn/include)
   find_file(RK_CUDNN_LIBRARY libcudnn.so.9
-    HINTS ${CUDAToolkit_LIBRARY_DIR} ${fetched}/nvidia/cudnn/lib
+    HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib ${CUDAToolkit_LIBRARY_ROOT}/lib64
+      ${fetched}/nvidia/cudnn/lib
     PATHS /usr/lib /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE})
   find_path(RK_CUDNN_FRONTEND cudnn_frontend.h HINTS ${fetched}/include)
 endif()

@@ -3,8 +3,9 @@
 # Installed programs are called rankine-train, rankine-eval, ...: `eval` is a shell builtin, and the
 # other names are too common for a PATH. Man pages and completions are generated from --help.
 
-if(RK_SANITIZE OR RK_FUZZ)
-  return()  # builds for finding bugs, in which --help itself would be slow
+if(RK_SANITIZE OR RK_FUZZ)  # in which --help itself would be slow
+  install(CODE "message(FATAL_ERROR \"a build for finding bugs is not installed; use BUILD=build\")")
+  return()
 endif()
 
 set(manuals "")
@@ -45,9 +46,6 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 # Depend on the packages of the linked libraries, in sufficient versions.
-find_program(RK_DPKG_SHLIBDEPS dpkg-shlibdeps)
-if(RK_DPKG_SHLIBDEPS)
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-endif()
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 include(CPack)

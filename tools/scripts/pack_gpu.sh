@@ -16,7 +16,7 @@ archive=${1:-$build/rankine-gpu.tar.xz}
 jobs=${JOBS:-$(nproc)}
 programs="train probe bench"  # the ones that gpu_proof.sh's pieces call
 tests="cuda_test golden cudnn_test"
-commit=$(git rev-parse HEAD)
+commit=$(git rev-parse HEAD) || { echo "error: no commit to name; pack from a clone" >&2; exit 1; }
 [ -z "$(git status --porcelain --untracked-files=no)" ] || commit+=", with changes"
 
 # DT_RPATH instead of DT_RUNPATH, because libraries also find each other by it. No MPI: Open MPI would need its

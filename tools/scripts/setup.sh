@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Checks what the build needs, says what is missing and installs it (Debian and Ubuntu, as root or with
 # sudo). If nothing is missing, it does nothing and needs no network.
-# Usage: tools/scripts/setup.sh [check|ci]   check: install nothing; ci: also the tools of `make lint` and of
-# the sanitizer builds, and MPI. (clang-tidy itself comes by pip, see tools/scripts/lint.sh.)
+# Usage: tools/scripts/setup.sh [check|ci|deb]   check: install nothing; ci: also the tools of `make lint` and
+# of the sanitizer builds, and MPI (clang-tidy itself comes by pip, see tools/scripts/lint.sh); deb: also those
+# of `make deb`.
 set -euo pipefail
 
 mode=${1:-build}
 case $mode in
-  build | check | ci) ;;
-  *) echo "error: $mode: no such mode; use tools/scripts/setup.sh [check|ci]" >&2; exit 2 ;;
+  build | check | ci | deb) ;;
+  *) echo "error: $mode: no such mode; use tools/scripts/setup.sh [check|ci|deb]" >&2; exit 2 ;;
 esac
 
 # package | what proves that it is installed: a command, a header that the compiler finds, a pkg-config
@@ -47,6 +48,12 @@ libopenmpi-dev|command mpicxx
 openmpi-bin|command mpiexec
 '
 fi
+if [ "$mode" = deb ]; then
+  needed+='
+dpkg-dev|command dpkg-shlibdeps
+file|command file
+'
+fi
 
 present() {
   local kind=$1 name=$2
@@ -71,7 +78,18 @@ while IFS='|' read -r package check; do
   present $check || missing+=("$package")
 done <<<"$needed"
 
+# The presets are read before CMakeLists.txt can ask for a version.
+require_cmake() {
+  local oldest=3.25 version
+  version=$(cmake --version | sed -n '1s/[^0-9]*//p')
+  if ! printf '%s\n' "$oldest" "$version" | sort -VC; then
+    echo "error: cmake $version: older than $oldest, which Debian 12 and Ubuntu 24.04 have; install a newer one" >&2
+    exit 1
+  fi
+}
+
 if [ ${#missing[@]} -eq 0 ]; then
+  require_cmake
   exit 0
 fi
 echo "missing: ${missing[*]}"
@@ -106,3 +124,4 @@ run() {
 run apt-get update -q
 run "${install[@]}"
 echo "installed: ${missing[*]}"
+require_cmake

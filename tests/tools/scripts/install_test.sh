@@ -13,7 +13,9 @@ check() {  # WHAT COMMAND...
   "$@" >/dev/null 2>&1 || { echo "failed: $what" >&2; failed=1; }
 }
 
-"$cmake" --install "$build" --prefix "$root" >/dev/null
+(umask 077 && PATH="$(dirname "$cmake"):$PATH" MAKEFLAGS="" make -C "$(dirname "$0")/../../.." \
+  --no-print-directory install BUILD="$build" PREFIX="$root" >/dev/null)
+check "others can enter every folder" test -z "$(find "$root" -mindepth 1 -type d ! -perm -005)"
 for program in train eval probe bench convert; do
   name=rankine-$program
   check "$name starts" "$root/bin/$name" --version
