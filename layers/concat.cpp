@@ -92,9 +92,6 @@ TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std
   for (const TensorId input : inputs) {
     const Shape& s = program.shape(input);
     NodeInput edge{.tensor = input};
-    // In blocks, this node copies whole images. An input of a single block is NHWC by itself, so
-    // inside a larger tensor its rows would be apart, not its images.
-    edge.spaced = !blocked || block < s[3];
     // In blocks, an image's channels are contiguous, so a producer can write them in place. On a
     // GPU a producer can write a pixel's channels in place if all rows are aligned for its loads
     // and stores.

@@ -147,7 +147,7 @@ TensorId linear(Program& program, TensorId x, const std::string& name,
   auto node = with_type(type, [&]<class T>() -> std::unique_ptr<Node> {
     return std::make_unique<LinearNode<T>>(name, program, in, options.out_features, weight, bias);
   });
-  return program.append(std::move(node), {{.tensor = x, .read_in_backward = true, .spaced = true}},
+  return program.append(std::move(node), {{.tensor = x, .read_in_backward = true}},
                         {.name = name, .shape = Shape{in[0], options.out_features}, .dtype = type});
 }
 

@@ -26,9 +26,6 @@ struct NodeInput {
   // separate place (the old one: NodeMemory::addends), because a library may write its result in
   // several passes.
   bool adds_elsewhere = false;
-  // The input and its gradient may lie in a larger tensor, with one stride between all images
-  // (channels in blocks) or between all rows (otherwise): Tensor::image_stride, row_stride.
-  bool spaced = false;
   // The input may lie inside the output, as its channels from `joined_at` on. Its producer then
   // writes the value there and reads the gradient there, and this node has nothing to do for this
   // input (Tensor::data shows that). -1: it may not.
@@ -44,12 +41,10 @@ struct NodeOutput {
   Shape shape;
   bool read_in_backward = false;
   DType dtype = DType::kFloat32;
-  // The output and its gradient may lie in a larger tensor (see NodeInput::spaced).
+  // The output and its gradient may lie in a larger tensor that joins it with others, with one
+  // stride between all images (channels in blocks) or between all rows (otherwise):
+  // Tensor::image_stride, row_stride. Not for a node whose own inputs may lie in its output.
   bool spaced = false;
-  // The output may lie inside the node's single input, as its channels or features from `part_at`
-  // on, and its gradient inside the input's gradient; the node then has nothing to do (Tensor::data
-  // shows that). -1: it may not.
-  std::int64_t part_at = -1;
   // The output is a ReLU's, and backward accepts a gradient that is already 0 where the output is
   // 0; it then also has a use for that gradient's sums over each channel.
   bool takes_masked_gradient = false;

@@ -57,7 +57,6 @@ TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput
   t.dtype = output.dtype;
   t.takes_masked_gradient = output.takes_masked_gradient;
   t.spaced = output.spaced;
-  t.part_at = output.part_at;
   t.producer = static_cast<int>(nodes_.size());
   parameters_begin_.push_back(parameters_end_);
   parameters_end_ = static_cast<std::int64_t>(parameters_.flat_elements());
@@ -77,10 +76,9 @@ void Program::lay_out() {
   if (!storages_.empty()) return;
   expect(output_ >= 0, "[program] expected set_output() before plan()");
   choose_layouts();  // which may add nodes
-  plan_views();
+  plan_joins();
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const TensorState& out = state(outputs_[n]);
-    nodes_[n]->lay_out(view(out, -1, &TensorState::value_in).row_stride);
+    nodes_[n]->lay_out(view(state(outputs_[n]), -1).row_stride);
   }
   plan_values();
   if (options_.gradients) plan_gradients();
@@ -90,12 +88,10 @@ void Program::lay_out() {
 void Program::plan_values() {
   const int count = static_cast<int>(nodes_.size());
   for (TensorState& t : tensors_) {
-    if (t.value_in.whole < 0) t.value_storage = add_storage({t.bytes(), 2 * count, 0});
+    if (t.within.whole < 0) t.value_storage = add_storage({t.bytes(), 2 * count, 0});
   }
   for (TensorState& t : tensors_) {
-    const TensorState* holder = &t;
-    while (holder->value_storage < 0) holder = &state(holder->value_in.whole);
-    t.value_storage = holder->value_storage;
+    if (t.within.whole >= 0) t.value_storage = state(t.within.whole).value_storage;
     extend(t.value_storage, std::max(t.producer, 0));
     if (t.wants_gradient && t.read_in_backward_by_producer) {
       extend(t.value_storage, backward_time(t.producer));
@@ -127,7 +123,7 @@ void Program::plan_gradients() {
            out.name);
     const int now = backward_time(n);
     extend(out.gradient_storage, now);
-    bool place_taken = options_.keep_all || out.gradient_in.whole >= 0;
+    bool place_taken = options_.keep_all || out.within.whole >= 0;
     std::vector<Edge>& edges = edges_[static_cast<std::size_t>(n)];
     // If a node reads a tensor twice, its second edge adds to that tensor's gradient; so that
     // gradient must not take the place of out's gradient, which both edges read.
@@ -137,15 +133,13 @@ void Program::plan_gradients() {
     for (Edge& e : edges) {
       TensorState& in = state(e.input.tensor);
       if (!in.wants_gradient) continue;
-      if (out.gradient_in.whole == e.input.tensor) {
-        extend(in.gradient_storage, now);
-      } else if (in.gradient_storage >= 0) {
+      if (in.gradient_storage >= 0) {
         e.accumulate = true;
         e.others = in.gradient_storage;
         extend(in.gradient_storage, now);
         if (e.input.adds_elsewhere) in.gradient_storage = add_storage({in.bytes(), now, now});
-      } else if (in.gradient_in.whole >= 0) {
-        in.gradient_storage = storage_in_whole(in, now);
+      } else if (in.within.whole >= 0) {
+        in.gradient_storage = out.gradient_storage;  // out is the join
       } else if (e.input.gradient_in_place && !place_taken && in.bytes() == out.bytes() &&
                  read_once(e.input.tensor)) {
         in.gradient_storage = out.gradient_storage;
@@ -226,10 +220,10 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     NodeMemory memory;
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
       const TensorState& in = state(e.input.tensor);
-      memory.inputs.push_back(view(in, in.value_storage, &TensorState::value_in));
-      memory.input_gradients.push_back(view(in, e.storage, &TensorState::gradient_in));
+      memory.inputs.push_back(view(in, in.value_storage));
+      memory.input_gradients.push_back(view(in, e.storage));
       memory.uses.push_back(e.use());
-      memory.addends.push_back(view(in, e.others, &TensorState::gradient_in));
+      memory.addends.push_back(view(in, e.others));
       memory.gradient_sums.push_back(static_cast<float*>(at(e.sums)));
     }
     const TensorId output = outputs_[static_cast<std::size_t>(n)];
@@ -312,12 +306,10 @@ void* Program::at(int storage) const {
   return static_cast<std::byte*>(arena_.data()) + offsets_[static_cast<std::size_t>(storage)];
 }
 
-Tensor Program::value_of(TensorId id) const {
-  return view(state(id), state(id).value_storage, &TensorState::value_in);
-}
+Tensor Program::value_of(TensorId id) const { return view(state(id), state(id).value_storage); }
 
 Tensor Program::gradient_of(TensorId id) const {
-  return view(state(id), state(id).gradient_storage, &TensorState::gradient_in);
+  return view(state(id), state(id).gradient_storage);
 }
 
 std::vector<NodeInput> Program::inputs_of(int node) const {
@@ -352,11 +344,12 @@ TensorId Program::find(const std::string& name) const {
 
 std::vector<float> Program::read(TensorId id) const {
   const Tensor t = value_of(id);
-  const std::int64_t run = run_of(state(id));
+  const std::int64_t block = state(id).block;
+  const std::int64_t row = block > 0 ? block : t.shape[t.shape.rank() - 1];
   const std::int64_t images = t.shape.rank() > 1 ? t.shape[0] : 1;
-  const std::int64_t runs = t.shape.elements() / run / images;  // per image
+  const std::int64_t rows = t.shape.elements() / row / images;  // per image
   // From the first element to the last; a view has elements of the larger tensor in between.
-  const std::int64_t spanned = (images - 1) * t.image_stride + (runs - 1) * t.row_stride + run;
+  const std::int64_t spanned = (images - 1) * t.image_stride + (rows - 1) * t.row_stride + row;
   const std::size_t element = size_of(t.dtype);
   const std::size_t bytes = static_cast<std::size_t>(spanned) * element;
   const auto* from = static_cast<const std::byte*>(t.data);
@@ -371,10 +364,10 @@ std::vector<float> Program::read(TensorId id) const {
   std::vector<std::byte> dense;
   dense.reserve(t.bytes());
   for (std::int64_t image = 0; image < images; ++image) {
-    for (std::int64_t r = 0; r < runs; ++r) {
+    for (std::int64_t r = 0; r < rows; ++r) {
       const auto* begin =
           from + static_cast<std::size_t>(image * t.image_stride + r * t.row_stride) * element;
-      dense.insert(dense.end(), begin, begin + static_cast<std::size_t>(run) * element);
+      dense.insert(dense.end(), begin, begin + static_cast<std::size_t>(row) * element);
     }
   }
   return widened(dense, t.dtype);

@@ -157,7 +157,8 @@ class Program {
   void copy_out(TensorId id, const float* stored, float* out) const;
 
  private:
-  // The place of a tensor inside another one: `at` elements after the start of each row or image.
+  // The place of a tensor, and of its gradient, inside another one that lies in none itself: `at`
+  // elements after the start of each row, or of each image if channels are in blocks.
   struct Within {
     TensorId whole = -1;  // -1: not inside another
     std::int64_t at = 0;
@@ -174,8 +175,7 @@ class Program {
     bool takes_masked_gradient = false;
     bool masked_gradient = false;
     bool spaced = false;
-    std::int64_t part_at = -1;
-    Within value_in, gradient_in;
+    Within within;
     int value_storage = -1;
     int gradient_storage = -1;
     int gradient_sums = -1;  // storage
@@ -196,13 +196,6 @@ class Program {
   const TensorState& state(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
   TensorState& state(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
   void* at(int storage) const;  // null for -1
-  // in: &TensorState::value_in or &TensorState::gradient_in.
-  Tensor view(const TensorState& t, int storage, Within TensorState::*in) const;
-  // Elements before a channel in a row of t, or in an image if channels are in blocks.
-  static std::int64_t elements_before(const TensorState& t, std::int64_t channel);
-  // Contiguous elements: of a row, or of an image if channels are in blocks.
-  static std::int64_t run_of(const TensorState& t);
-  static bool is_dense(const TensorState& t, const Tensor& view);
   // Whether a node about to be appended to `inputs`, or any node before it, has something to learn.
   bool learns(const std::vector<NodeInput>& inputs);
   bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
@@ -217,19 +210,8 @@ class Program {
   ChannelBlocks usual_blocks(const std::vector<Edge>& edges, const TensorState& output) const;
   TensorId append_reordered(TensorId id, std::int64_t block);
   // Which tensors lie in others (engine/tape/views.cpp).
-  struct Reader {
-    int node;
-    const NodeInput* input;
-  };
-  using Readers = std::vector<std::vector<Reader>>;  // by tensor
-  Readers readers() const;
-  void plan_views();
-  void plan_joins(const Readers& readers);
-  void plan_parts(const Readers& readers);
-  bool can_lie(TensorId id, const Within& within, Within TensorState::*in,
-               const std::vector<Reader>& readers) const;
-  void share_gradient(TensorId whole, const Readers& readers);
-  int storage_in_whole(const TensorState& t, int time);
+  void plan_joins();
+  Tensor view(const TensorState& t, int storage) const;  // its value or gradient
   void plan_masks();
   int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
 

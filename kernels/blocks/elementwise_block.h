@@ -92,41 +92,6 @@ template <class T> struct CopyChannels {
   }
 };
 
-// Writes rows of `channels` elements, y_stride apart: a row of x (`taken` elements, rows x_stride
-// apart) from channel `first` on, zeros elsewhere. This is the gradient of the tensor from which a
-// range of channels was taken.
-template <class T> struct PadChannels {
-  std::int64_t rows = 0;
-  int channels = 0;
-  int first = 0;
-  int taken = 0;
-  const T* x = nullptr;
-  std::int64_t x_stride = 0;
-  T* y = nullptr;
-  std::int64_t y_stride = 0;
-
-  int blocks() const { return element_blocks(rows * channels); }
-  template <class Block> RK_FN void operator()(const Block& block) const {
-    with_pack<T>(
-        channels | first | taken | x_stride | y_stride | place_in_pack(x) | place_in_pack(y),
-        [&]<int kWidth>() {
-          const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockElements;
-          const std::int64_t end = std::min(rows * channels, begin + kBlockElements);
-          for (std::int64_t i = begin + block.thread() * kWidth; i < end;
-               i += Block::kThreads * kWidth) {
-            const std::int64_t row = i / channels;
-            const std::int64_t channel = i - row * channels;
-            const std::int64_t from = channel - first;
-            Pack<T, kWidth> out{};
-            if (from >= 0 && from < taken) {
-              out = load_pack<kWidth>(x + row * x_stride + from);
-            }
-            store_pack(y + row * y_stride + channel, out);
-          }
-        });
-  }
-};
-
 // What the library could not fuse into a convolution, in place: y (rows, C), rows y_stride apart,
 // becomes y + bias[c] + residual (dense; may be null); with relu, 0 where this is not above 0.
 template <class T> struct AddBiasAndRelu {

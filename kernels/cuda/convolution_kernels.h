@@ -19,7 +19,6 @@
   X(AveragePool<T>);                    \
   X(AveragePoolGradient<T>);            \
   X(CopyChannels<T>);                   \
-  X(PadChannels<T>);                    \
   X(GlobalPool<T>);                     \
   X(GlobalPoolGradient<T>)
 

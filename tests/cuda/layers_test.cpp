@@ -1,9 +1,9 @@
-// The layers' conformance list on a GPU, and views of random programs.
+// The layers' conformance list on a GPU, products, and random programs.
 #include "tests/cuda/layer_on_gpu.h"
 
 #include "tests/cuda/gpu.h"
 #include "tests/engine/gemm_cases.h"
-#include "tests/layers/view_cases.h"
+#include "tests/layers/program_cases.h"
 
 namespace rk {
 namespace {
@@ -29,15 +29,14 @@ TEST_F(CudaLayers, PreparedProductsMatchThreeLoopsInDouble) {
   }
 }
 
-TEST_F(CudaLayers, ViewsAreTheirDefinition) {
+TEST_F(CudaLayers, RandomProgramsAreTheirDefinition) {
   const Context gpu(1, Device{.cuda = true});
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     for (const Precision precision : kPrecisions) {
-      testing::check_slices_of_features(gpu, precision, seed);
-      testing::check_shuffled_channels(gpu, precision, 0, seed);
+      testing::check_linear_layers(gpu, precision, seed);
+      testing::check_joined_channels(gpu, precision, 0, seed);
     }
   }
-  testing::check_query_key_value(gpu);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The layers' conformance list on the emulated GPU, products, and views of random programs.
+// The layers' conformance list on the emulated GPU, products, and random programs.
 #include "tests/cuda/layer_on_gpu.h"
 #include "tests/engine/gemm_cases.h"
-#include "tests/layers/view_cases.h"
+#include "tests/layers/program_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -28,15 +28,14 @@ TEST(HostGpuGemm, PreparedMatchesThreeLoopsInDouble) {
   }
 }
 
-TEST(HostGpuViews, AreTheirDefinition) {
+TEST(HostGpuPrograms, AreTheirDefinition) {
   const Context gpu(1, Device{.cuda = true});
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     for (const Precision precision : kPrecisions) {
-      check_slices_of_features(gpu, precision, seed);
-      check_shuffled_channels(gpu, precision, 0, seed);
+      check_linear_layers(gpu, precision, seed);
+      check_joined_channels(gpu, precision, 0, seed);
     }
   }
-  check_query_key_value(gpu);
 }
 
 }  // namespace

@@ -171,26 +171,6 @@ std::vector<Checked> copy_channels(int rows, int channels, int first, int all, b
   return {{"y", read<T>(got), y, accumulate ? TypeFacts<T>::kRounding : 0.0, 0}};
 }
 
-// Backward of a range of channels: the gradient goes to channels `first` and up of `all`, the
-// others become 0.
-template <class T> std::vector<Checked> pad_channels(int rows, int channels, int first, int all) {
-  MadeUp made_up(31);
-  const auto x = made_up.normals<T>(static_cast<std::int64_t>(rows) * channels);
-  const auto values = widened(x);
-  std::vector<double> y(at(static_cast<std::int64_t>(rows) * all), 0.0);
-  for (int r = 0; r < rows; ++r) {
-    for (int c = 0; c < channels; ++c) {
-      y[at(static_cast<std::int64_t>(r) * all + first + c)] =
-          values[at(static_cast<std::int64_t>(r) * channels + c)];
-    }
-  }
-  const DeviceBuffer device_x = DeviceBuffer::copy_of(x);
-  const DeviceBuffer got = unwritten<T>(static_cast<std::int64_t>(rows) * all);
-  launch(PadChannels<T>{rows, all, first, channels, device_x.as<T>(), channels, got.as<T>(), all},
-         nullptr);
-  return {{"y", read<T>(got), y, 0.0, 0}};
-}
-
 template <class T>
 std::vector<Checked> global_pool(int batch, int rows, int channels, PoolKind kind, double p,
                                  bool with_nan, bool accumulate) {
@@ -336,9 +316,6 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
                                                    range.all, accumulate);
                          }});
       }
-      cases.push_back(
-          {fmt::format("pad_channels_{}_of_{}_{}", range.channels, range.all, TypeFacts<T>::kName),
-           [=] { return pad_channels<T>(range.rows, range.channels, range.first, range.all); }});
     }
     for (const auto& shape : {std::pair{49, 64}, std::pair{1, 3}, std::pair{50, 136}}) {
       const int rows = shape.first;

@@ -10,8 +10,6 @@
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
-#include "layers/reshape.h"
-#include "layers/slice.h"
 
 #include <numeric>
 #include <utility>
@@ -230,25 +228,6 @@ std::vector<LayerCase> make_cases() {
     return p.append(std::move(node), {{.tensor = ids[0]}}, {.name = "reorder", .shape = shape});
   };
   cases.push_back(reordered);
-  const auto range_of = [&](const std::string& name, const NodeHarness::Source& x,
-                            std::int64_t first, std::int64_t count) {
-    LayerCase c{.name = "slice_" + name, .sources = {x}, .step = 0.5};
-    c.record = [=](Program& p, const Ids& ids) { return slice(p, ids[0], first, count, "slice"); };
-    cases.push_back(c);
-  };
-  range_of("odd", odd, 1, 3);
-  range_of("blocked", {.shape = Shape{2, 3, 5, 4 * b}, .block = b}, b, 2 * b);
-  range_of("one_block", {.shape = Shape{2, 3, 5, 3 * b}, .block = b}, 2 * b, b);
-  range_of("features", {.shape = Shape{5, 12}}, 4, 8);
-  range_of("tokens", {.shape = Shape{2, 3, 9}}, 0, 4);
-  const auto reshaped = [&](const std::string& name, const Shape& x, const Shape& y) {
-    LayerCase c{.name = "reshape_" + name, .sources = {{.shape = x}}, .step = 0.5};
-    c.record = [=](Program& p, const Ids& ids) { return reshape(p, ids[0], y, "reshape"); };
-    cases.push_back(c);
-  };
-  reshaped("image_to_rows", {2, 3, 5, 7}, {6, 35});
-  reshaped("rows_to_image", {6, 20}, {2, 3, 4, 5});
-  reshaped("tokens", {6, 10}, {2, 3, 10});
   for (const auto& [name, source] : {std::pair{"odd", odd}, std::pair{"blocked", blocks}}) {
     const std::string suffix = std::string("_") + name;
     cases.push_back(global("average" + suffix, source, PoolKind::kAverage));

@@ -207,12 +207,11 @@ template <class Grid> std::vector<double> pool(const Grid& grid) {
 
 template <class Grid> std::vector<double> average_pool(const Grid& grid) {
   const PoolShape shape{1, 12, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}, 12};
-  Array<float> x(300, 1), y(300), dy(300, 2), dx(300), joined(600, 3), padded(600);
+  Array<float> x(300, 1), y(300), dy(300, 2), dx(300), joined(600, 3);
   grid.run(AveragePool<float>{shape, x.data(), y.data()});
   grid.run(AveragePoolGradient<float>{shape, dy.data(), dx.data(), false});
   grid.run(CopyChannels<float>{25, 12, y.data(), 12, joined.data() + 4, 24});
-  grid.run(PadChannels<float>{25, 24, 8, 12, dy.data(), 12, padded.data(), 24});
-  return all(y, dx, joined, padded);
+  return all(y, dx, joined);
 }
 
 template <class Grid> std::vector<double> global_pool(const Grid& grid, PoolKind kind) {
