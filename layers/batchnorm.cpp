@@ -1,7 +1,6 @@
 #include "layers/batchnorm.h"
 
 #include "engine/base/error.h"
-#include "engine/device/carver.h"
 #include "engine/tape/layout.h"
 #include "kernels/cpu/batchnorm_cpu.h"
 #include "layers/gpu/nodes.h"
@@ -31,18 +30,18 @@ class BatchNormNode : public Node {
     std::ranges::fill(blocks.inputs, layout_.block);
   }
 
-  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    Carver saved, workspace;
-    take_saved(saved);
-    take_workspace(workspace);
-    return {saved.used(), workspace.used()};
-  }
-
-  void bind(const NodeMemory& memory) override {
-    Node::bind(memory);
-    Carver saved(memory.saved), workspace(memory.workspace);
-    take_saved(saved);
-    take_workspace(workspace);
+  void carve(Carver& saved, Carver& workspace) override {
+    const std::int64_t channels = layout_.channels();
+    mean_ = saved.take<float>(channels);
+    inv_std_ = saved.take<float>(channels);
+    scale_ = saved.take<float>(channels);
+    if (keeps_signs()) {
+      signs_ = saved.take<std::byte>(static_cast<std::int64_t>(bn::sign_bytes(layout_)));
+    }
+    partial_ = workspace.take<double>(bn::partial_sums(layout_));
+    totals_ = workspace.take<double>(2 * channels);
+    variance_ = workspace.take<float>(channels);
+    factors_ = workspace.take<float>(3 * channels);
   }
 
   void forward() override {
@@ -112,22 +111,6 @@ class BatchNormNode : public Node {
  private:
   std::int64_t gap(const Tensor& t) const {
     return t.image_stride - layout_.blocks * layout_.plane();
-  }
-  void take_saved(Carver& from) {
-    const std::int64_t channels = layout_.channels();
-    mean_ = from.take<float>(channels);
-    inv_std_ = from.take<float>(channels);
-    scale_ = from.take<float>(channels);
-    if (keeps_signs()) {
-      signs_ = from.take<std::byte>(static_cast<std::int64_t>(bn::sign_bytes(layout_)));
-    }
-  }
-  void take_workspace(Carver& from) {
-    const std::int64_t channels = layout_.channels();
-    partial_ = from.take<double>(bn::partial_sums(layout_));
-    totals_ = from.take<double>(2 * channels);
-    variance_ = from.take<float>(channels);
-    factors_ = from.take<float>(3 * channels);
   }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
   const float* residual() const {

@@ -20,18 +20,17 @@ class Conv2dNode : public ConvolutionNode {
       : ConvolutionNode(name, program, name, geometry),
         convolution_(program.context(), {.backward = program.options().gradients}) {}
 
-  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
-    return {0, convolution_.plan(geometry(), uses[0])};
-  }
+  void plan(const std::vector<EdgeUse>& uses) override { convolution_.plan(geometry(), uses[0]); }
+  void carve(Carver& /*saved*/, Carver& workspace) override { convolution_.carve(workspace); }
 
   void bind(const NodeMemory& memory) override {
     const float* w = parameters_.value(weight_);
     const auto* x = memory.inputs[0].as<float>();
-    convolution_.bind_forward(x, w, nullptr, nullptr, memory.output.as<float>(), memory.workspace);
+    convolution_.bind_forward(x, w, nullptr, nullptr, memory.output.as<float>());
     const auto* dy = memory.output_gradient.as<float>();
     if (dy == nullptr) return;
     convolution_.bind_backward(x, dy, w, parameters_.gradient(weight_),
-                               memory.input_gradients[0].as<float>(), memory.workspace);
+                               memory.input_gradients[0].as<float>());
   }
 
   void forward() override { convolution_.forward(); }

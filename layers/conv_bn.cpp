@@ -2,7 +2,6 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
-#include "engine/device/carver.h"
 #include "engine/tape/layout.h"
 #include "kernels/cpu/batchnorm_cpu.h"
 #include "kernels/cpu/elementwise_cpu.h"
@@ -33,27 +32,37 @@ class FoldedConvNode : public ConvolutionNode {
                                          .relu = options.relu,
                                          .backward = program.options().gradients}) {}
 
-  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+  void plan(const std::vector<EdgeUse>& uses) override {
     layout_ = image_layout(geometry().y, geometry().y_block);
-    Carver saved, workspace;
-    take_saved(saved);
-    take_workspace(workspace);
-    return {saved.used(), workspace.used() + convolution_.plan(geometry(), uses[0])};
+    convolution_.plan(geometry(), uses[0]);
+  }
+
+  void carve(Carver& saved, Carver& workspace) override {
+    const std::int64_t channels = geometry().y[3];
+    folded_ = saved.take<float>(weight_elements());
+    bias_ = saved.take<float>(channels);
+    scale_ = saved.take<float>(channels);
+    inv_std_ = saved.take<float>(channels);
+    if (gradients_) {
+      // Needed if dy must not be overwritten.
+      gradient_ = options_.relu && preserve_ ? workspace.take<float>(layout_.elements()) : nullptr;
+      partial_ = workspace.take<double>(bn::partial_sums(layout_));
+      totals_ = workspace.take<double>(2 * channels);
+      zeros_ = workspace.take<float>(channels);
+      ones_ = workspace.take<float>(channels);
+    }
+    convolution_.carve(workspace);
   }
 
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
-    Carver saved(memory.saved), workspace(memory.workspace);
-    take_saved(saved);
-    take_workspace(workspace);
-    void* rest = workspace.rest();  // the convolution's part
     const auto* x = memory.inputs[0].as<float>();
     const float* residual = options_.residual >= 0 ? memory.inputs[1].as<float>() : nullptr;
-    convolution_.bind_forward(x, folded_, bias_, residual, memory.output.as<float>(), rest);
+    convolution_.bind_forward(x, folded_, bias_, residual, memory.output.as<float>());
     if (memory.output_gradient.as<float>() == nullptr) return;
     if (gradient_ == nullptr) gradient_ = memory.output_gradient.as<float>();
     convolution_.bind_backward(x, gradient_, folded_, parameters_.gradient(weight_),
-                               memory.input_gradients[0].as<float>(), rest);
+                               memory.input_gradients[0].as<float>());
   }
 
   void forward() override {
@@ -108,24 +117,6 @@ class FoldedConvNode : public ConvolutionNode {
   void backward_floor() override { convolution_.backward_floor(); }
 
  private:
-  void take_saved(Carver& from) {
-    const std::int64_t channels = geometry().y[3];
-    folded_ = from.take<float>(weight_elements());
-    bias_ = from.take<float>(channels);
-    scale_ = from.take<float>(channels);
-    inv_std_ = from.take<float>(channels);
-  }
-  void take_workspace(Carver& from) {
-    if (!gradients_) return;
-    const std::int64_t channels = geometry().y[3];
-    // Needed if dy must not be overwritten.
-    gradient_ = options_.relu && preserve_ ? from.take<float>(layout_.elements()) : nullptr;
-    partial_ = from.take<double>(bn::partial_sums(layout_));
-    totals_ = from.take<double>(2 * channels);
-    zeros_ = from.take<float>(channels);
-    ones_ = from.take<float>(channels);
-  }
-
   std::int64_t weight_elements() const { return geometry().weight.elements(); }
   // Adjacent output channels in the weight's stored order.
   std::int64_t weight_lanes() const {

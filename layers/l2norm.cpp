@@ -16,10 +16,7 @@ class L2NormNode final : public Node {
         dim_(static_cast<int>(shape[1])),
         epsilon_(epsilon) {}
 
-  // Saved: the norms of the rows.
-  NodeClaims plan(const std::vector<EdgeUse>&) override {
-    return {.saved_bytes = static_cast<std::size_t>(rows_) * sizeof(double)};
-  }
+  void carve(Carver& saved, Carver& /*workspace*/) override { norms_ = saved.take<double>(rows_); }
 
   void forward() override {
     launch(context_, L2Norm{.rows = rows_,
@@ -27,7 +24,7 @@ class L2NormNode final : public Node {
                             .epsilon = epsilon_,
                             .x = memory_.inputs[0].as<float>(),
                             .y = memory_.output.as<float>(),
-                            .norms = static_cast<double*>(memory_.saved)});
+                            .norms = norms_});
   }
 
   void backward() override {
@@ -37,7 +34,7 @@ class L2NormNode final : public Node {
                                     .dim = dim_,
                                     .epsilon = epsilon_,
                                     .x = memory_.inputs[0].as<float>(),
-                                    .norms = static_cast<const double*>(memory_.saved),
+                                    .norms = norms_,
                                     .dy = memory_.output_gradient.as<float>(),
                                     .dx = dx.as<float>(),
                                     .accumulate = memory_.uses[0].accumulate});
@@ -47,6 +44,7 @@ class L2NormNode final : public Node {
   const Context& context_;
   int rows_, dim_;
   double epsilon_;
+  double* norms_ = nullptr;  // of the rows
 };
 
 }  // namespace

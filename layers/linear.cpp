@@ -29,15 +29,14 @@ template <class T> class LinearNode final : public Node {
         bias_(bias),
         casts_(std::is_same_v<T, float> ? nullptr : &gpu::cast_weights<T>(program)) {}
 
-  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    if (casts_ == nullptr) return {};
+  void plan(const std::vector<EdgeUse>& /*uses*/) override {
+    if (casts_ == nullptr) return;
     cast_weight_ = casts_->add(
         {.shape = dense(m_, k_), .weight = parameters_.device_value(weight_)}, /*used=*/true);
     if (bias_ >= 0) {
       cast_bias_ = casts_->add({.shape = dense(1, m_), .weight = parameters_.device_value(bias_)},
                                /*used=*/true);
     }
-    return {};
   }
 
   void bind(const NodeMemory& memory) override {

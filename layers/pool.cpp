@@ -43,25 +43,24 @@ class MaxPoolNode final : public WindowPoolNode {
   MaxPoolNode(const std::string& name, const Program& program, const Shape& x, const Shape& y,
               const pool_cpu::Window& window)
       : WindowPoolNode(name, program, x, y, window), gradients_(program.options().gradients) {}
-  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    return {gradients_ ? static_cast<std::size_t>(y_.elements()) : 0, 0};
+  void carve(Carver& saved, Carver& /*workspace*/) override {
+    if (gradients_) choice_ = saved.take<std::uint8_t>(y_.elements());
   }
   void forward() override {
-    pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
-                       static_cast<std::uint8_t*>(memory_.saved), memory_.output.as<float>(),
-                       gap(y_, memory_.output));
+    pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(), choice_,
+                       memory_.output.as<float>(), gap(y_, memory_.output));
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].as<float>();
     if (dx == nullptr) return;
-    pool_cpu::max_pool_backward(threads_, x_, y_, window_,
-                                static_cast<const std::uint8_t*>(memory_.saved),
+    pool_cpu::max_pool_backward(threads_, x_, y_, window_, choice_,
                                 memory_.output_gradient.as<float>(), dx, memory_.uses[0].accumulate,
                                 gap(y_, memory_.output_gradient));
   }
 
  private:
   bool gradients_;
+  std::uint8_t* choice_ = nullptr;  // which pixel of its window each output is
 };
 
 class AveragePoolNode final : public WindowPoolNode {
@@ -92,22 +91,21 @@ class GlobalPoolNode : public Node {
   void choose_layouts(ChannelBlocks& blocks) override {
     x_ = image_layout(x_shape_, blocks.inputs[0]);
   }
-  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    const bool keep = gradients_ && options_.kind == PoolKind::kMax;
-    const auto outputs = static_cast<std::size_t>(x_.batch * x_.channels());
-    return {keep ? outputs * sizeof(std::int64_t) : 0, 0};
+  void carve(Carver& saved, Carver& /*workspace*/) override {
+    if (!gradients_ || options_.kind != PoolKind::kMax) return;
+    best_ = saved.take<std::int64_t>(x_.batch * x_.channels());
   }
   void forward() override {
     pool_cpu::global_pool(threads_, x_, options_.kind, options_.gem, memory_.inputs[0].as<float>(),
-                          static_cast<std::int64_t*>(memory_.saved), memory_.output.as<float>());
+                          best_, memory_.output.as<float>());
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].as<float>();
     if (dx == nullptr) return;
-    pool_cpu::global_pool_backward(
-        threads_, x_, options_.kind, options_.gem, memory_.inputs[0].as<float>(),
-        memory_.output.as<float>(), static_cast<const std::int64_t*>(memory_.saved),
-        memory_.output_gradient.as<float>(), dx, memory_.uses[0].accumulate);
+    pool_cpu::global_pool_backward(threads_, x_, options_.kind, options_.gem,
+                                   memory_.inputs[0].as<float>(), memory_.output.as<float>(), best_,
+                                   memory_.output_gradient.as<float>(), dx,
+                                   memory_.uses[0].accumulate);
   }
 
  private:
@@ -116,6 +114,7 @@ class GlobalPoolNode : public Node {
   Shape x_shape_;
   ImageLayout x_;
   GlobalPoolOptions options_;
+  std::int64_t* best_ = nullptr;  // the pixel of each maximum
 };
 
 std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t stride,

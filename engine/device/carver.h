@@ -1,8 +1,6 @@
-// Cuts consecutive pieces from one range of memory, each aligned to `alignment` bytes. Without
-// memory, it only adds up the bytes that the range needs. A node thus lists its sizes once, and
-// takes the same pieces when it requests memory and when it gets it:
-//
-//   void carve(Carver& from) { sums_ = from.take<double>(2 * channels_); ... }
+// Cuts consecutive pieces from one range of memory, each aligned. Without memory, it only adds up
+// the bytes that the range needs. A node thus lists its sizes once, and takes the same pieces when
+// it requests memory and when it gets it (Node::carve in engine/tape/node.h).
 #pragma once
 
 #include "engine/base/round_up.h"
@@ -17,13 +15,12 @@ class Carver {
   // 256 bytes: a valid start for any load of either device.
   static constexpr std::size_t kAlignment = 256;
 
-  explicit Carver(void* memory = nullptr, std::size_t alignment = kAlignment)
-      : memory_(static_cast<std::byte*>(memory)), alignment_(alignment) {}
+  explicit Carver(void* memory = nullptr) : memory_(static_cast<std::byte*>(memory)) {}
 
   // Returns null without memory.
   template <class T> T* take(std::int64_t count) {
     auto* piece = static_cast<T*>(rest());
-    used_ += round_up(static_cast<std::size_t>(count) * sizeof(T), alignment_);
+    used_ += round_up(static_cast<std::size_t>(count) * sizeof(T), kAlignment);
     return piece;
   }
   std::size_t used() const { return used_; }
@@ -31,7 +28,6 @@ class Carver {
 
  private:
   std::byte* memory_;
-  std::size_t alignment_;
   std::size_t used_ = 0;
 };
 

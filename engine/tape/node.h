@@ -4,6 +4,7 @@
 
 #include "engine/base/dtype.h"
 #include "engine/base/shape.h"
+#include "engine/device/carver.h"
 #include "engine/tape/tensor.h"
 
 #include <cstddef>
@@ -73,8 +74,6 @@ struct NodeMemory {
   bool output_gradient_masked = false;  // already 0 where the output is not above 0
   // A masked gradient's sums over each channel (Node::sums_gradient); null: nobody wrote them.
   const float* output_gradient_sums = nullptr;
-  void* saved = nullptr;      // kept from forward to backward
-  void* workspace = nullptr;  // free between nodes
 };
 
 // Adjacent channels in the images that a node reads and writes (engine/tape/layout.h); 0 for
@@ -82,12 +81,6 @@ struct NodeMemory {
 struct ChannelBlocks {
   std::vector<std::int64_t> inputs;
   std::int64_t output = 0;
-};
-
-// The memory that a node requests in plan().
-struct NodeClaims {
-  std::size_t saved_bytes = 0;
-  std::size_t workspace_bytes = 0;
 };
 
 class Node {
@@ -108,9 +101,12 @@ class Node {
   // Whether backward writes, together with the gradient of that input, the gradient's sums over
   // each channel. Asked once, after lay_out(), if another node uses them.
   virtual bool sums_gradient(std::size_t /*input*/, const EdgeUse& /*use*/) const { return false; }
-  // Builds primitives and returns the memory needed. uses: which gradients of its inputs this node
-  // will write, and how.
-  virtual NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) { return {}; }
+  // Builds primitives. uses: which gradients of its inputs this node will write, and how.
+  virtual void plan(const std::vector<EdgeUse>& /*uses*/) {}
+  // Takes the node's own memory: `saved` is kept from forward to backward, `workspace` is free
+  // between nodes. Called after plan() without memory, which tells how much is needed, and with it
+  // before bind().
+  virtual void carve(Carver& /*saved*/, Carver& /*workspace*/) {}
   virtual void bind(const NodeMemory& memory) { memory_ = memory; }  // the addresses, once
   virtual void forward() = 0;
   virtual void backward() = 0;

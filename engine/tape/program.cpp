@@ -183,24 +183,28 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   // The nodes' own memory.
   std::vector<int> saved(static_cast<std::size_t>(count), -1);
   for (int n = 0; n < count; ++n) {
-    const NodeClaims claims = nodes_[static_cast<std::size_t>(n)]->plan(uses(n));
-    if (claims.saved_bytes > 0) {
+    Node& node = *nodes_[static_cast<std::size_t>(n)];
+    node.plan(uses(n));
+    Carver kept, workspace;
+    node.carve(kept, workspace);
+    if (kept.used() > 0) {
       saved[static_cast<std::size_t>(n)] =
-          add_storage({claims.saved_bytes, n, goes_backward(n) ? backward_time(n) : n});
+          add_storage({kept.used(), n, goes_backward(n) ? backward_time(n) : n});
     }
-    footprint_.workspace_bytes = std::max(footprint_.workspace_bytes, claims.workspace_bytes);
+    footprint_.workspace_bytes = std::max(footprint_.workspace_bytes, workspace.used());
     for (const auto* works : {&before_forward_, &after_backward_}) {
       for (const auto& work : *works) work->node_planned();
     }
   }
 
   std::vector<std::pair<SharedWork*, int>> shared;  // with its storage
-  for (const auto& work : before_forward_) {
-    shared.emplace_back(work.get(), add_storage({work->plan(), 0, end}));
-  }
-  for (const auto& work : after_backward_) {
-    shared.emplace_back(work.get(), add_storage({work->plan(), backward_time(count - 1), end}));
-  }
+  const auto add_shared = [&](const std::unique_ptr<SharedWork>& work, int first) {
+    Carver memory;
+    work->carve(memory);
+    shared.emplace_back(work.get(), add_storage({memory.used(), first, end}));
+  };
+  for (const auto& work : before_forward_) add_shared(work, 0);
+  for (const auto& work : after_backward_) add_shared(work, backward_time(count - 1));
 
   if (options_.keep_all) {
     for (Lifetime& life : storages_) {
@@ -215,7 +219,10 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   arena_ = context_.allocate(arena.bytes);
   workspace_ = context_.allocate(footprint_.workspace_bytes);
 
-  for (const auto& [work, storage] : shared) work->bind(at(storage));
+  for (const auto& [work, storage] : shared) {
+    Carver memory(at(storage));
+    work->carve(memory);
+  }
   for (int n = 0; n < count; ++n) {
     NodeMemory memory;
     for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
@@ -232,10 +239,11 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
     memory.output_gradient = gradient_of(output);
     memory.output_gradient_masked = out.masked_gradient;
     memory.output_gradient_sums = static_cast<const float*>(at(out.gradient_sums));
-    memory.saved = at(saved[static_cast<std::size_t>(n)]);
-    memory.workspace = workspace_.data();
-    nodes_[static_cast<std::size_t>(n)]->bind(memory);
-    backward_names_.push_back(nodes_[static_cast<std::size_t>(n)]->name() + " backward");
+    Node& node = *nodes_[static_cast<std::size_t>(n)];
+    Carver kept(at(saved[static_cast<std::size_t>(n)])), workspace(workspace_.data());
+    node.carve(kept, workspace);
+    node.bind(memory);
+    backward_names_.push_back(node.name() + " backward");
   }
   for (const auto& [work, storage] : shared) work->nodes_bound();
 }

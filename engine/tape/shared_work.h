@@ -1,7 +1,7 @@
 // Work done once for many nodes of a program.
 #pragma once
 
-#include <cstddef>
+#include "engine/device/carver.h"
 
 namespace rk {
 
@@ -12,10 +12,10 @@ namespace rk {
 class SharedWork {
  public:
   virtual ~SharedWork() = default;
-  virtual void node_planned() = 0;      // called after each node's plan(), in node order
-  virtual std::size_t plan() = 0;       // called after all nodes' plan(); returns bytes of memory
-                                        // needed
-  virtual void bind(void* memory) = 0;  // called before the nodes' bind()
+  virtual void node_planned() = 0;  // called after each node's plan(), in node order
+  // Called after all nodes' plan() without memory, which tells how much is needed, and with it
+  // before the nodes' bind().
+  virtual void carve(Carver& memory) = 0;
   virtual void nodes_bound() = 0;
   virtual void run(int first, int end) = 0;  // does what nodes [first, end) added
 };

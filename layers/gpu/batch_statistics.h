@@ -21,14 +21,12 @@ template <class T> class BatchStatistics {
         channels_(static_cast<int>(channels)),
         convolution_(convolution) {}
 
-  void take_saved(Carver& pieces) {
-    mean_ = pieces.take<float>(channels_);
-    inv_std_ = pieces.take<float>(channels_);
-    scale_ = pieces.take<float>(channels_);
-  }
-  void take_workspace(Carver& pieces) {
-    partial_ = pieces.take<double>(ChannelTiles{rows_, channels_}.partials(2));
-    factors_ = pieces.take<float>(3 * static_cast<std::int64_t>(channels_));
+  void carve(Carver& saved, Carver& workspace) {
+    mean_ = saved.take<float>(channels_);
+    inv_std_ = saved.take<float>(channels_);
+    scale_ = saved.take<float>(channels_);
+    partial_ = workspace.take<double>(ChannelTiles{rows_, channels_}.partials(2));
+    factors_ = workspace.take<float>(3 * static_cast<std::int64_t>(channels_));
   }
 
   // Computes the statistics of x [rows, channels] and updates the running ones.

@@ -1,6 +1,5 @@
 #include "layers/gpu/batchnorm.h"
 
-#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_gradient_block.h"
 #include "kernels/blocks/elementwise_block.h"
@@ -35,18 +34,9 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
                : "batch norms by our own kernels";
   }
 
-  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    Carver saved, workspace;
-    take_saved(saved);
-    take_workspace(workspace);
-    return {saved.used(), workspace.used()};
-  }
-
-  void bind(const NodeMemory& memory) override {
-    Node::bind(memory);
-    Carver saved(memory.saved), workspace(memory.workspace);
-    take_saved(saved);
-    take_workspace(workspace);
+  void carve(Carver& saved, Carver& workspace) override {
+    statistics_.carve(saved, workspace);
+    signs_ = keeps_signs() ? saved.take<std::uint8_t>(sign_bytes<T>(rows_, channels_)) : nullptr;
   }
 
   void forward() override {
@@ -135,12 +125,6 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
     return keeps_signs() ? ReluMask::kFromSigns : ReluMask::kFromInput;
   }
 
-  void take_saved(Carver& pieces) {
-    statistics_.take_saved(pieces);
-    signs_ = keeps_signs() ? pieces.take<std::uint8_t>(sign_bytes<T>(rows_, channels_)) : nullptr;
-  }
-  void take_workspace(Carver& pieces) { statistics_.take_workspace(pieces); }
-
   BatchStatistics<T> statistics_;
   bool gradients_;
   std::uint8_t* signs_ = nullptr;
@@ -167,27 +151,31 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
     list.insert(list.end(), {graphs_.forward, graphs_.backward});
   }
 
-  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+  void plan(const std::vector<EdgeUse>& uses) override {
     constexpr const char* kOtherwise = "our own kernels take its place";
     by_graphs_ = GraphRunner::exists(context_, graphs_.forward, kOtherwise) &&
                  GraphRunner::exists(context_, graphs_.backward, kOtherwise);
-    if (!by_graphs_) return Own::plan(uses);
+    if (!by_graphs_) return;
     forward_ = GraphRunner(context_, graphs_.forward);
     backward_ = GraphRunner(context_, graphs_.backward);
     uses_ = uses;
-    Carver saved, workspace;
-    take_saved(saved);
-    take_workspace(workspace);
-    return {saved.used(),
-            workspace.used() + std::max(forward_.workspace_bytes(), backward_.workspace_bytes())};
+  }
+
+  // The graphs use another layout of the same memory.
+  void carve(Carver& saved, Carver& workspace) override {
+    if (!by_graphs_) return Own::carve(saved, workspace);
+    mean_ = saved.take<float>(channels_);
+    inv_std_ = saved.take<float>(channels_);
+    signs_ = residual() ? saved.take<std::uint8_t>((elements() + 7) / 8) : nullptr;
+    dx_ = aside(0) ? workspace.take<T>(elements()) : nullptr;
+    d_residual_ = residual() && aside(1) ? workspace.take<T>(elements()) : nullptr;
+    const std::size_t bytes = std::max(forward_.workspace_bytes(), backward_.workspace_bytes());
+    workspace_ = workspace.take<std::byte>(static_cast<std::int64_t>(bytes));
   }
 
   void bind(const NodeMemory& memory) override {
-    if (!by_graphs_) return Own::bind(memory);
-    memory_ = memory;  // not Own::bind(): graphs use another layout of the same memory
-    Carver saved(memory.saved), workspace(memory.workspace);
-    take_saved(saved);
-    take_workspace(workspace);
+    Own::bind(memory);
+    if (!by_graphs_) return;
     using enum GraphRole;
     const float* gamma = parameters_.device_value(tensors_.gamma);
     const float* beta = parameters_.device_value(tensors_.beta);
@@ -207,7 +195,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
                    {kMean, mean_},
                    {kInvStd, inv_std_},
                    {kSigns, signs_}},
-                  workspace.rest());
+                  workspace_);
     if (memory.output_gradient.data == nullptr) return;
     backward_.bind({{kX, x},
                     {kDy, memory.output_gradient.as<T>()},
@@ -220,7 +208,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
                     {kMaskedDy, masked_dy()},
                     {kDGamma, parameters_.device_gradient(tensors_.gamma)},
                     {kDBeta, parameters_.device_gradient(tensors_.beta)}},
-                   workspace.rest());
+                   workspace_);
   }
 
   void forward() override { by_graphs_ ? forward_.run() : Own::forward(); }
@@ -250,16 +238,6 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
            this->stream());
   }
 
-  void take_saved(Carver& pieces) {
-    mean_ = pieces.take<float>(channels_);
-    inv_std_ = pieces.take<float>(channels_);
-    signs_ = residual() ? pieces.take<std::uint8_t>((elements() + 7) / 8) : nullptr;
-  }
-  void take_workspace(Carver& pieces) {
-    dx_ = aside(0) ? pieces.take<T>(elements()) : nullptr;
-    d_residual_ = residual() && aside(1) ? pieces.take<T>(elements()) : nullptr;
-  }
-
   BatchNormGraphs graphs_;
   bool by_graphs_ = true;
   GraphRunner forward_, backward_;
@@ -269,6 +247,7 @@ template <class T> class GraphBatchNorm final : public OwnBatchNorm<T>, public R
   std::uint8_t* signs_ = nullptr;
   T* dx_ = nullptr;
   T* d_residual_ = nullptr;
+  void* workspace_ = nullptr;  // of the graphs
 };
 
 // Whether to try the library's graphs.

@@ -1,4 +1,3 @@
-#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/weights_block.h"
 #include "layers/gpu/batchnorm.h"
@@ -45,7 +44,7 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Ru
     convolution_.graphs(uses[0], list);
   }
 
-  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+  void plan(const std::vector<EdgeUse>& uses) override {
     if (casts_) {
       cast_ = weights_->add({.shape = shape(), .weight = parameters_.device_value(weight_)},
                             /*used=*/true);
@@ -54,21 +53,24 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Ru
       gradient_ = wide_->add({.shape = shape(), .d_weight = parameters_.device_gradient(weight_)},
                              /*used=*/false);
     }
-    Carver saved;
-    take_saved(saved);
-    return {.saved_bytes = saved.used(), .workspace_bytes = convolution_.plan(uses[0])};
+    convolution_.plan(uses[0]);
+  }
+
+  void carve(Carver& saved, Carver& workspace) override {
+    if (adds_up()) {
+      sum_ = saved.take<float>(geometry().y[3]);
+      squares_ = saved.take<float>(geometry().y[3]);
+    }
+    convolution_.carve(workspace);
   }
 
   void bind(const NodeMemory& memory) override {
-    Carver saved(memory.saved);
-    take_saved(saved);
     const T* w = weight();
     convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
                                .w = w,
                                .y = memory.output.as<T>(),
                                .sum = sum_,
-                               .squares = squares_},
-                              memory.workspace);
+                               .squares = squares_});
     if (memory.output_gradient.data == nullptr) return;
     if (wide_ != nullptr) wide_->use(gradient_);
     convolution_.bind_backward({.x = memory.inputs[0].as<T>(),
@@ -76,8 +78,7 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Ru
                                 .w = w,
                                 .dw = gradient(),
                                 .dx = memory.input_gradients[0].as<T>(),
-                                .addend = memory.addends[0].as<T>()},
-                               memory.workspace);
+                                .addend = memory.addends[0].as<T>()});
   }
 
   void forward() override { convolution_.forward(); }
@@ -90,11 +91,6 @@ template <class T> class Conv2dNode final : public SummingConvolution, public Ru
  private:
   FilterShape shape() const { return filter_shape(geometry()); }
 
-  void take_saved(Carver& pieces) {
-    if (!adds_up()) return;
-    sum_ = pieces.take<float>(geometry().y[3]);
-    squares_ = pieces.take<float>(geometry().y[3]);
-  }
   const T* weight() const {
     if constexpr (std::is_same_v<T, float>) {
       if (!casts_) return parameters_.device_value(weight_);

@@ -1,4 +1,3 @@
-#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/blocks/folded_block.h"
@@ -46,7 +45,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
     convolution_.graphs(uses[0], list);
   }
 
-  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+  void plan(const std::vector<EdgeUse>& uses) override {
     fold_ = weights_.add({.shape = shape(),
                           .weight = parameters_.device_value(weight_),
                           .gamma = parameters_.device_value(tensors_.gamma),
@@ -65,22 +64,24 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
                                 .d_beta = parameters_.device_gradient(tensors_.beta)},
                                /*used=*/false);
     }
-    Carver workspace;
-    take_workspace(workspace);
-    return {.workspace_bytes = workspace.used() + convolution_.plan(uses[0])};
+    convolution_.plan(uses[0]);
+  }
+
+  void carve(Carver& /*saved*/, Carver& workspace) override {
+    // The masked gradient overwrites dy, unless dy must be readable after the step.
+    const bool apart = gradients_ && options_.relu && preserve_;
+    gradient_ = apart ? workspace.take<T>(geometry().y.elements()) : nullptr;
+    convolution_.carve(workspace);
   }
 
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
-    Carver workspace(memory.workspace);
-    take_workspace(workspace);
     const T* residual = options_.residual >= 0 ? memory.inputs[1].as<T>() : nullptr;
     convolution_.bind_forward({.x = memory.inputs[0].as<T>(),
                                .w = folded().prepared,
                                .bias = folded().bias,
                                .residual = residual,
-                               .y = memory.output.as<T>()},
-                              workspace.rest());
+                               .y = memory.output.as<T>()});
     if (memory.output_gradient.data == nullptr) return;
     FoldedGradient<T>& unfolded = (*unfolded_)[unfold_];
     unfolded.scale = folded().scale;
@@ -97,8 +98,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
                                 .dw = unfolded.d_folded,
                                 .dx = memory.input_gradients[0].as<T>(),
                                 .addend = memory.addends[0].as<T>(),
-                                .dx_sums = memory.gradient_sums[0]},
-                               workspace.rest());
+                                .dx_sums = memory.gradient_sums[0]});
   }
 
   void forward() override {
@@ -162,12 +162,6 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
   FilterShape shape() const { return filter_shape(geometry()); }
 
   const Filter<T>& folded() const { return weights_[fold_]; }
-
-  void take_workspace(Carver& pieces) {
-    if (!gradients_) return;
-    // The masked gradient overwrites dy, unless dy must be readable after the step.
-    gradient_ = options_.relu && preserve_ ? pieces.take<T>(geometry().y.elements()) : nullptr;
-  }
 
   BatchNormOptions options_;
   bool gradients_;

@@ -130,27 +130,27 @@ template <class T> void Convolution<T>::graphs(const EdgeUse& dx, std::vector<Gr
   if (has_backward_ && dx.wanted) list.push_back(data_graph(dx));
 }
 
-template <class T> std::size_t Convolution<T>::plan(const EdgeUse& dx) {
+template <class T> void Convolution<T>::plan(const EdgeUse& dx) {
   use_ = dx;
   const Graph wanted = forward_graph(geometry_, precision_, epilogue_);
   // Sums are requested only if the plan table names an engine for them, so there is no smaller
   // part.
   const Graph part = epilogue_.sums ? wanted : forward_graph(geometry_, precision_, {});
   forward_whole_ = build(context_, wanted, part, forward_);
-  std::size_t bytes = forward_.workspace_bytes();
-  if (!has_backward_) return bytes;
+  workspace_bytes_ = forward_.workspace_bytes();
+  if (!has_backward_) return;
   weights_ = GraphRunner(context_, weight_gradient_graph(geometry_, precision_));
-  bytes = std::max(bytes, weights_.workspace_bytes());
-  if (!use_.wanted) return bytes;
+  workspace_bytes_ = std::max(workspace_bytes_, weights_.workspace_bytes());
+  if (!use_.wanted) return;
   // As in forward: the reader of the sums has no other way to get them.
   if (dx.sum) unit_ = UnitNormalisation(context_, geometry_.x[3]);
   const Graph data_part = dx.sum ? data_graph(dx) : data_graph({.wanted = true});
   data_whole_ = build(context_, data_graph(dx), data_part, data_) &&
                 fuses_input_gradient(geometry_, precision_);
-  return std::max(bytes, data_.workspace_bytes());
+  workspace_bytes_ = std::max(workspace_bytes_, data_.workspace_bytes());
 }
 
-template <class T> void Convolution<T>::bind_forward(const Forward& tensors, void* workspace) {
+template <class T> void Convolution<T>::bind_forward(const Forward& tensors) {
   tensors_ = tensors;
   forward_.bind({{kX, tensors.x},
                  {kW, tensors.w},
@@ -159,12 +159,12 @@ template <class T> void Convolution<T>::bind_forward(const Forward& tensors, voi
                  {kY, tensors.y},
                  {kSum, tensors.sum},
                  {kSquares, tensors.squares}},
-                workspace);
+                workspace_);
 }
 
-template <class T> void Convolution<T>::bind_backward(const Backward& tensors, void* workspace) {
+template <class T> void Convolution<T>::bind_backward(const Backward& tensors) {
   gradients_ = tensors;
-  weights_.bind({{kX, tensors.x}, {kDy, tensors.dy}, {kDw, tensors.dw}}, workspace);
+  weights_.bind({{kX, tensors.x}, {kDy, tensors.dy}, {kDw, tensors.dw}}, workspace_);
   if (!use_.wanted) return;
   std::vector<GraphRunner::Place> places = {{kX, tensors.x},
                                             {kDy, tensors.dy},
@@ -172,7 +172,7 @@ template <class T> void Convolution<T>::bind_backward(const Backward& tensors, v
                                             {kAddend, tensors.addend},
                                             {kDx, tensors.dx}};
   if (use_.sum) std::ranges::copy(unit_.places(tensors.dx_sums), std::back_inserter(places));
-  data_.bind(places, workspace);
+  data_.bind(places, workspace_);
 }
 
 template <class T> void Convolution<T>::forward() const {

@@ -1,8 +1,10 @@
 // A convolution's cuDNN graphs: forward, with its fused epilogue, and the gradients of weight and
-// input. Listed by graphs(), built by plan(), tied to memory by the bind calls, run on the
-// context's stream. The counterpart of OneDnnConvolution (layers/onednn/convolution.h) on the CPU.
+// input. Listed by graphs(), built by plan(), tied to memory by carve() and then the bind calls,
+// run on the context's stream. The counterpart of OneDnnConvolution (layers/onednn/convolution.h)
+// on the CPU.
 #pragma once
 
+#include "engine/device/carver.h"
 #include "engine/device/context.h"
 #include "layers/conv2d.h"
 #include "layers/gpu/gradient_sums.h"
@@ -48,7 +50,10 @@ template <class T> class Convolution {
   // The graphs that plan() builds; if cuDNN refuses a fused graph on this GPU, plan() builds its
   // unfused part instead.
   void graphs(const EdgeUse& dx, std::vector<Graph>& list) const;
-  std::size_t plan(const EdgeUse& dx);  // returns the workspace's bytes
+  void plan(const EdgeUse& dx);
+  void carve(Carver& workspace) {
+    workspace_ = workspace.take<std::byte>(static_cast<std::int64_t>(workspace_bytes_));
+  }
 
   // Weights are OHWI in T, with the images' input channels. Tensors that the forward graph does not
   // use may be null.
@@ -61,7 +66,7 @@ template <class T> class Convolution {
     float* sum = nullptr;
     float* squares = nullptr;
   };
-  void bind_forward(const Forward& tensors, void* workspace);
+  void bind_forward(const Forward& tensors);
   struct Backward {
     const T* x = nullptr;
     const T* dy = nullptr;
@@ -71,7 +76,7 @@ template <class T> class Convolution {
     const T* addend = nullptr;  // added to dx if it accumulates
     float* dx_sums = nullptr;   // [channels of x]
   };
-  void bind_backward(const Backward& tensors, void* workspace);
+  void bind_backward(const Backward& tensors);
 
   void forward() const;
   void backward_weights() const { weights_.run(); }
@@ -92,6 +97,8 @@ template <class T> class Convolution {
   Backward gradients_;
   GraphRunner forward_, weights_, data_;
   UnitNormalisation unit_;
+  std::size_t workspace_bytes_ = 0;
+  void* workspace_ = nullptr;
 };
 
 }  // namespace rk::gpu

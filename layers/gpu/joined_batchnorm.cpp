@@ -1,5 +1,4 @@
 #include "engine/base/error.h"
-#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_join_block.h"
 #include "layers/gpu/batch_statistics.h"
@@ -30,22 +29,17 @@ template <class T> class JoinedBatchNorm final : public Node {
     return "batch norms by our own kernels, two in front of a sum at once";
   }
 
-  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
+  void plan(const std::vector<EdgeUse>& uses) override {
     for (const EdgeUse& use : uses) {
       expect(use.wanted == uses[0].wanted && !use.accumulate,
              "[{}] expected convolutions that nobody else reads", name());
     }
-    Carver saved, workspace;
-    take_saved(saved);
-    take_workspace(workspace);
-    return {saved.used(), workspace.used()};
   }
 
-  void bind(const NodeMemory& memory) override {
-    Node::bind(memory);
-    Carver saved(memory.saved), workspace(memory.workspace);
-    take_saved(saved);
-    take_workspace(workspace);
+  void carve(Carver& saved, Carver& workspace) override {
+    y_.carve(saved, workspace);
+    s_.carve(saved, workspace);
+    signs_ = saved.take<std::uint8_t>(sign_bytes<T>(rows_, channels_));
   }
 
   void forward() override {
@@ -93,16 +87,6 @@ template <class T> class JoinedBatchNorm final : public Node {
   const T* s() const { return memory_.inputs[1].template as<T>(); }
   static JoinedSide<T> side(const T* x, const BatchStatistics<T>& statistics) {
     return {x, statistics.mean(), statistics.scale(), statistics.beta()};
-  }
-
-  void take_saved(Carver& pieces) {
-    y_.take_saved(pieces);
-    s_.take_saved(pieces);
-    signs_ = pieces.take<std::uint8_t>(sign_bytes<T>(rows_, channels_));
-  }
-  void take_workspace(Carver& pieces) {
-    y_.take_workspace(pieces);
-    s_.take_workspace(pieces);
   }
 
   const Context& context_;

@@ -38,19 +38,16 @@ template <class T> class MaxPoolNode final : public WindowPoolNode {
   MaxPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
       : WindowPoolNode(name, program, shape), gradients_(program.options().gradients) {}
 
-  // Saved: for each output, which pixel of its window it is.
-  NodeClaims plan(const std::vector<EdgeUse>& uses) override {
-    masks_ = uses[0].mask;
-    const auto outputs =
-        static_cast<std::size_t>(shape_.batch) * static_cast<std::size_t>(shape_.out_height) *
-        static_cast<std::size_t>(shape_.out_width) * static_cast<std::size_t>(shape_.channels);
-    return {gradients_ ? outputs : 0, 0};
+  void plan(const std::vector<EdgeUse>& uses) override { masks_ = uses[0].mask; }
+  void carve(Carver& saved, Carver& /*workspace*/) override {
+    const auto pixels = std::int64_t{shape_.batch} * shape_.out_height * shape_.out_width;
+    if (gradients_) choice_ = saved.take<std::uint8_t>(pixels * shape_.channels);
   }
   void forward() override {
     launch(MaxPool<T>{.shape = shape_,
                       .x = memory_.inputs[0].template as<T>(),
                       .y = memory_.output.as<T>(),
-                      .choice = static_cast<std::uint8_t*>(memory_.saved),
+                      .choice = choice_,
                       .of_relu = masks_},
            context_.cuda().stream());
   }
@@ -58,7 +55,7 @@ template <class T> class MaxPoolNode final : public WindowPoolNode {
     auto* dx = memory_.input_gradients[0].template as<T>();
     if (dx == nullptr) return;
     launch(MaxPoolGradient<T>{.shape = shape_,
-                              .choice = static_cast<const std::uint8_t*>(memory_.saved),
+                              .choice = choice_,
                               .dy = memory_.output_gradient.as<T>(),
                               .dx = dx,
                               .accumulate = memory_.uses[0].accumulate},
@@ -68,6 +65,7 @@ template <class T> class MaxPoolNode final : public WindowPoolNode {
  private:
   bool gradients_;
   bool masks_ = false;
+  std::uint8_t* choice_ = nullptr;  // which pixel of its window each output is
 };
 
 template <class T> class AveragePoolNode final : public WindowPoolNode {
@@ -103,10 +101,8 @@ template <class T> class GlobalPoolNode final : public Node {
         options_(options),
         keeps_rows_(program.options().gradients && options.kind == PoolKind::kMax) {}
 
-  // Saved: the row of each maximum.
-  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    const auto outputs = static_cast<std::size_t>(batch_) * static_cast<std::size_t>(channels_);
-    return {keeps_rows_ ? outputs * sizeof(std::int32_t) : 0, 0};
+  void carve(Carver& saved, Carver& /*workspace*/) override {
+    if (keeps_rows_) best_ = saved.take<std::int32_t>(std::int64_t{batch_} * channels_);
   }
   void forward() override {
     launch(GlobalPool<T>{.batch = batch_,
@@ -116,7 +112,7 @@ template <class T> class GlobalPoolNode final : public Node {
                          .p = static_cast<float>(options_.gem.p),
                          .epsilon = static_cast<float>(options_.gem.epsilon),
                          .x = memory_.inputs[0].template as<T>(),
-                         .best = static_cast<std::int32_t*>(memory_.saved),
+                         .best = best_,
                          .y = memory_.output.as<float>()},
            context_.cuda().stream());
   }
@@ -131,7 +127,7 @@ template <class T> class GlobalPoolNode final : public Node {
                                  .epsilon = static_cast<float>(options_.gem.epsilon),
                                  .x = memory_.inputs[0].template as<T>(),
                                  .y = memory_.output.as<float>(),
-                                 .best = static_cast<const std::int32_t*>(memory_.saved),
+                                 .best = best_,
                                  .dy = memory_.output_gradient.as<float>(),
                                  .dx = dx,
                                  .accumulate = memory_.uses[0].accumulate},
@@ -143,6 +139,7 @@ template <class T> class GlobalPoolNode final : public Node {
   int batch_, rows_, channels_;
   GlobalPoolOptions options_;
   bool keeps_rows_;
+  std::int32_t* best_ = nullptr;  // the row of each maximum
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "layers/gpu/weights.h"
 
-#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
@@ -39,15 +38,8 @@ template <class Kernel> int OverFilters<Kernel>::add(const Item& item, bool used
   return static_cast<int>(items_.size()) - 1;
 }
 
-template <class Kernel> std::size_t OverFilters<Kernel>::plan() {
-  Carver pieces;
-  for (Item& item : items_) place(item, pieces);
-  return pieces.used();
-}
-
-template <class Kernel> void OverFilters<Kernel>::bind(void* memory) {
-  Carver pieces(memory);
-  for (Item& item : items_) place(item, pieces);
+template <class Kernel> void OverFilters<Kernel>::carve(Carver& memory) {
+  for (Item& item : items_) place(item, memory);
 }
 
 template <class Kernel> void OverFilters<Kernel>::nodes_bound() {

@@ -37,8 +37,7 @@ template <class Kernel> class OverFilters final : public SharedWork {
   void use(int number) { used_[static_cast<std::size_t>(number)] = true; }
 
   void node_planned() override { of_nodes_.push_back(items_.size()); }
-  std::size_t plan() override;
-  void bind(void* memory) override;
+  void carve(Carver& memory) override;
   void nodes_bound() override;
   void run(int first, int end) override;
 

@@ -1,6 +1,5 @@
 #include "layers/onednn/convolution.h"
 
-#include "engine/base/round_up.h"
 #include "engine/device/onednn.h"
 #include "kernels/cpu/elementwise_cpu.h"
 #include "layers/onednn/image_desc.h"
@@ -19,8 +18,6 @@ constexpr auto kFloat = memory::data_type::f32;
 // level-2 cache, so that the addition reads each slice from cache.
 constexpr std::size_t kSliceBytes = std::size_t{2} << 20;
 
-std::size_t aligned(std::size_t bytes) { return round_up(bytes, Buffer::kAlignment); }
-
 memory::desc weight_desc(const ConvolutionGeometry& g) {
   const Shape& s = g.weight;
   Tag tag = Tag::oihw;
@@ -34,7 +31,23 @@ memory::desc weight_desc(const ConvolutionGeometry& g) {
 
 memory::desc any(const memory::desc& desc) { return {desc.dims(), kFloat, Tag::any}; }
 
-void* advance(void* base, std::size_t bytes) { return static_cast<std::byte*>(base) + bytes; }
+// A pass's workspace: copies of tensors that it computes in another layout than they are stored in
+// (null: the same layout), and the library's scratchpad.
+struct Workspace {
+  void* weight = nullptr;
+  void* x = nullptr;
+  void* y = nullptr;  // dy in backward
+  void* scratchpad = nullptr;
+};
+
+void* take(Carver& from, std::size_t bytes) {
+  return bytes > 0 ? from.take<std::byte>(static_cast<std::int64_t>(bytes)) : nullptr;
+}
+
+// The bytes of a copy in the layout that is computed in, if the tensor is stored in another.
+std::size_t copy_bytes(const memory::desc& computed, const memory::desc& stored) {
+  return computed == stored ? 0 : computed.get_size();
+}
 
 }  // namespace
 
@@ -54,6 +67,8 @@ struct OneDnnConvolution::Impl {
   BoundPrimitive forward, forward_reorder, x_reorder, y_reorder;
   BoundPrimitive data, data_reorder, dy_reorder, dx_reorder;
   BoundPrimitive weights, weights_reorder, weights_x_reorder, weights_dy_reorder;
+
+  Workspace in_forward, in_weights, in_data;  // the passes share one workspace
 
   EdgeUse use;  // of dx
   float* dx = nullptr;
@@ -81,12 +96,8 @@ struct OneDnnConvolution::Impl {
   }
   memory::desc x_desc() const { return computed_x(g.x[0]); }
   memory::desc y_desc() const { return computed_y(g.y[0]); }
-  // Bytes for a copy in the computed layout, if the tensor is stored in another.
-  static std::size_t moved_bytes(const memory::desc& computed, const memory::desc& stored) {
-    return computed == stored ? 0 : aligned(computed.get_size());
-  }
-  std::size_t moved_x_bytes() const { return moved_bytes(x_desc(), stored_x(g.x[0])); }
-  std::size_t moved_y_bytes() const { return moved_bytes(y_desc(), stored_y(g.y[0])); }
+  std::size_t copied_x_bytes() const { return copy_bytes(x_desc(), stored_x(g.x[0])); }
+  std::size_t copied_y_bytes() const { return copy_bytes(y_desc(), stored_y(g.y[0])); }
 
   // The number of images whose gradient is computed at once: all of them or, if it accumulates, the
   // largest divisor of the batch that keeps a slice of dx small.
@@ -119,13 +130,7 @@ struct OneDnnConvolution::Impl {
             hint};
   }
 
-  std::size_t reordered_dy_bytes() const {
-    return moved_bytes(data_pd.diff_dst_desc(), stored_y(slice_images()));
-  }
-  bool moves_dx() const { return moved_x_bytes() > 0; }
-  std::size_t slice_bytes() const {
-    return use.accumulate || moves_dx() ? data_pd.diff_src_desc().get_size() : 0;
-  }
+  bool moves_dx() const { return copied_x_bytes() > 0; }
 
   static dnnl::primitive_attr user_scratchpad() {
     dnnl::primitive_attr attributes;
@@ -133,10 +138,40 @@ struct OneDnnConvolution::Impl {
     return attributes;
   }
 
-  // Workspace: first the weights in a primitive's own order, if it differs from the stored one,
-  // then dy if it must be reordered, then the scratchpad.
-  std::size_t reordered_bytes(const memory::desc& wanted) const {
-    return wanted == stored_weight ? 0 : aligned(wanted.get_size());
+  // Both return the bytes used.
+  std::size_t carve(void* start, Workspace& pass, const memory::desc& weight,
+                    const memory::desc& scratch) const {
+    Carver pieces(start);
+    pass.weight = take(pieces, copy_bytes(weight, stored_weight));
+    pass.x = take(pieces, copied_x_bytes());
+    pass.y = take(pieces, copied_y_bytes());
+    pass.scratchpad = take(pieces, scratch.get_size());
+    return pieces.used();
+  }
+  std::size_t carve_data(void* start) {
+    Carver pieces(start);
+    in_data.weight = take(pieces, copy_bytes(data_pd.weights_desc(), stored_weight));
+    in_data.y = take(pieces, copy_bytes(data_pd.diff_dst_desc(), stored_y(slice_images())));
+    in_data.scratchpad = take(pieces, data_pd.scratchpad_desc().get_size());
+    const bool aside = use.accumulate || moves_dx();
+    slice = static_cast<float*>(take(pieces, aside ? data_pd.diff_src_desc().get_size() : 0));
+    return pieces.used();
+  }
+
+  // Where a pass reads a tensor: in `copy`, which the reorder fills, if there is one.
+  void* read_from(const float* tensor, const memory::desc& stored, const memory::desc& computed,
+                  void* copy, BoundPrimitive& reorder) const {
+    auto* place = const_cast<float*>(tensor);
+    if (copy == nullptr) return place;
+    reorder = make_reorder(stored, place, computed, copy);
+    return copy;
+  }
+  // Where a pass writes a tensor: to `copy`, which the reorder reads, if there is one.
+  void* write_to(float* tensor, const memory::desc& stored, const memory::desc& computed,
+                 void* copy, BoundPrimitive& reorder) const {
+    if (copy == nullptr) return tensor;
+    reorder = make_reorder(computed, copy, stored, tensor);
+    return copy;
   }
 
   // add: adds to the destination's contents.
@@ -206,48 +241,36 @@ bool OneDnnConvolution::has_own_code(const Context& context, const ConvolutionGe
   return own(trial.forward_pd) && own(trial.weights_pd) && (!wanted || own(trial.data_pd));
 }
 
-std::size_t OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse& dx) {
+void OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse& dx) {
+  impl_->build(geometry, dx);
+}
+
+void OneDnnConvolution::carve(Carver& workspace) {
   Impl& m = *impl_;
-  m.build(geometry, dx);
-  const std::size_t moved = m.moved_x_bytes() + m.moved_y_bytes();
-  std::size_t workspace = m.reordered_bytes(m.forward_pd.weights_desc()) + moved +
-                          aligned(m.forward_pd.scratchpad_desc().get_size());
-  if (!m.wants.backward) return workspace;
-  workspace = std::max(workspace, m.reordered_bytes(m.weights_pd.diff_weights_desc()) + moved +
-                                      aligned(m.weights_pd.scratchpad_desc().get_size()));
-  if (!m.use.wanted) return workspace;
-  return std::max(workspace, m.reordered_bytes(m.data_pd.weights_desc()) + m.reordered_dy_bytes() +
-                                 aligned(m.data_pd.scratchpad_desc().get_size()) + m.slice_bytes());
+  void* start = workspace.rest();
+  std::size_t bytes =
+      m.carve(start, m.in_forward, m.forward_pd.weights_desc(), m.forward_pd.scratchpad_desc());
+  if (m.wants.backward) {
+    bytes = std::max(bytes, m.carve(start, m.in_weights, m.weights_pd.diff_weights_desc(),
+                                    m.weights_pd.scratchpad_desc()));
+    if (m.use.wanted) bytes = std::max(bytes, m.carve_data(start));
+  }
+  take(workspace, bytes);
 }
 
 void OneDnnConvolution::bind_forward(const float* x, const float* w, const float* bias,
-                                     const float* residual, float* y, void* workspace) {
+                                     const float* residual, float* y) {
   Impl& m = *impl_;
+  const Workspace& in = m.in_forward;
   const memory::desc wanted = m.forward_pd.weights_desc();
-  const std::size_t reordered = m.reordered_bytes(wanted);
-  void* weight = const_cast<float*>(w);
-  if (reordered > 0) {
-    m.forward_reorder = m.make_reorder(m.stored_weight, weight, wanted, workspace);
-    weight = workspace;
-  }
-  void* input = const_cast<float*>(x);
-  void* output = y;
-  void* rest = advance(workspace, reordered);
-  if (m.moved_x_bytes() > 0) {
-    m.x_reorder = m.make_reorder(m.stored_x(m.g.x[0]), input, m.x_desc(), rest);
-    input = rest;
-    rest = advance(rest, m.moved_x_bytes());
-  }
-  if (m.moved_y_bytes() > 0) {
-    m.y_reorder = m.make_reorder(m.y_desc(), rest, m.stored_y(m.g.y[0]), output);
-    output = rest;
-    rest = advance(rest, m.moved_y_bytes());
-  }
+  void* weight = m.read_from(w, m.stored_weight, wanted, in.weight, m.forward_reorder);
+  void* input = m.read_from(x, m.stored_x(m.g.x[0]), m.x_desc(), in.x, m.x_reorder);
+  void* output = m.write_to(y, m.stored_y(m.g.y[0]), m.y_desc(), in.y, m.y_reorder);
   std::vector<BoundPrimitive::Argument> arguments = {
       {DNNL_ARG_SRC, m.x_desc(), input},
       {DNNL_ARG_WEIGHTS, wanted, weight},
       {DNNL_ARG_DST, m.y_desc(), output},
-      {DNNL_ARG_SCRATCHPAD, m.forward_pd.scratchpad_desc(), rest}};
+      {DNNL_ARG_SCRATCHPAD, m.forward_pd.scratchpad_desc(), in.scratchpad}};
   if (bias != nullptr) {
     arguments.push_back({DNNL_ARG_BIAS, m.forward_pd.bias_desc(), const_cast<float*>(bias)});
   }
@@ -259,74 +282,46 @@ void OneDnnConvolution::bind_forward(const float* x, const float* w, const float
 }
 
 void OneDnnConvolution::bind_backward(const float* x, const float* dy, const float* w, float* dw,
-                                      float* dx, void* workspace) {
-  bind_backward_weights(x, dy, dw, workspace);
+                                      float* dx) {
+  bind_backward_weights(x, dy, dw);
   impl_->dx = dx;
   impl_->dy = dy;
-  if (dx != nullptr) bind_backward_data(dy, w, dx, workspace);
+  if (dx != nullptr) bind_backward_data(dy, w, dx);
 }
 
-void OneDnnConvolution::bind_backward_weights(const float* x, const float* dy, float* dw,
-                                              void* workspace) {
+void OneDnnConvolution::bind_backward_weights(const float* x, const float* dy, float* dw) {
   Impl& m = *impl_;
+  const Workspace& in = m.in_weights;
   const memory::desc made = m.weights_pd.diff_weights_desc();
-  const std::size_t reordered = m.reordered_bytes(made);
-  void* gradient = dw;
-  if (reordered > 0) {
-    m.weights_reorder = m.make_reorder(made, workspace, m.stored_weight, dw);
-    gradient = workspace;
-  }
-  void* input = const_cast<float*>(x);
-  void* output_gradient = const_cast<float*>(dy);
-  void* rest = advance(workspace, reordered);
-  if (m.moved_x_bytes() > 0) {
-    m.weights_x_reorder = m.make_reorder(m.stored_x(m.g.x[0]), input, m.x_desc(), rest);
-    input = rest;
-    rest = advance(rest, m.moved_x_bytes());
-  }
-  if (m.moved_y_bytes() > 0) {
-    m.weights_dy_reorder = m.make_reorder(m.stored_y(m.g.y[0]), output_gradient, m.y_desc(), rest);
-    output_gradient = rest;
-    rest = advance(rest, m.moved_y_bytes());
-  }
-  m.weights = BoundPrimitive(m.onednn, dnnl::convolution_backward_weights(m.weights_pd),
-                             {{DNNL_ARG_SRC, m.x_desc(), input},
-                              {DNNL_ARG_DIFF_DST, m.y_desc(), output_gradient},
-                              {DNNL_ARG_DIFF_WEIGHTS, made, gradient},
-                              {DNNL_ARG_SCRATCHPAD, m.weights_pd.scratchpad_desc(), rest}});
+  void* gradient = m.write_to(dw, m.stored_weight, made, in.weight, m.weights_reorder);
+  void* input = m.read_from(x, m.stored_x(m.g.x[0]), m.x_desc(), in.x, m.weights_x_reorder);
+  void* output_gradient =
+      m.read_from(dy, m.stored_y(m.g.y[0]), m.y_desc(), in.y, m.weights_dy_reorder);
+  m.weights =
+      BoundPrimitive(m.onednn, dnnl::convolution_backward_weights(m.weights_pd),
+                     {{DNNL_ARG_SRC, m.x_desc(), input},
+                      {DNNL_ARG_DIFF_DST, m.y_desc(), output_gradient},
+                      {DNNL_ARG_DIFF_WEIGHTS, made, gradient},
+                      {DNNL_ARG_SCRATCHPAD, m.weights_pd.scratchpad_desc(), in.scratchpad}});
 }
 
-void OneDnnConvolution::bind_backward_data(const float* dy, const float* w, float* dx,
-                                           void* workspace) {
+void OneDnnConvolution::bind_backward_data(const float* dy, const float* w, float* dx) {
   Impl& m = *impl_;
+  const Workspace& in = m.in_data;
   const auto& pd = m.data_pd;
-  const memory::desc wanted = pd.weights_desc();
-  const std::size_t reordered = m.reordered_bytes(wanted);
-  void* weight = const_cast<float*>(w);
-  if (reordered > 0) {
-    m.data_reorder = m.make_reorder(m.stored_weight, weight, wanted, workspace);
-    weight = workspace;
-  }
-  void* gradient = const_cast<float*>(dy);
-  const std::size_t reordered_dy = m.reordered_dy_bytes();
-  if (reordered_dy > 0) {
-    void* there = advance(workspace, reordered);
-    m.dy_reorder =
-        m.make_reorder(m.stored_y(m.slice_images()), gradient, pd.diff_dst_desc(), there);
-    gradient = there;
-  }
-  void* scratchpad = advance(workspace, reordered + reordered_dy);
-  m.slice = static_cast<float*>(advance(scratchpad, aligned(pd.scratchpad_desc().get_size())));
+  const std::int64_t images = m.slice_images();
+  void* weight = m.read_from(w, m.stored_weight, pd.weights_desc(), in.weight, m.data_reorder);
+  void* gradient = m.read_from(dy, m.stored_y(images), pd.diff_dst_desc(), in.y, m.dy_reorder);
   if (m.moves_dx()) {
-    m.dx_reorder = m.make_reorder(pd.diff_src_desc(), m.slice, m.stored_x(m.slice_images()), dx,
-                                  m.use.accumulate);
+    m.dx_reorder =
+        m.make_reorder(pd.diff_src_desc(), m.slice, m.stored_x(images), dx, m.use.accumulate);
   }
   m.data =
       BoundPrimitive(m.onednn, dnnl::convolution_backward_data(pd),
                      {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), gradient},
-                      {DNNL_ARG_WEIGHTS, wanted, weight},
-                      {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), m.slice_bytes() > 0 ? m.slice : dx},
-                      {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), scratchpad}});
+                      {DNNL_ARG_WEIGHTS, pd.weights_desc(), weight},
+                      {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), m.slice != nullptr ? m.slice : dx},
+                      {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc(), in.scratchpad}});
 }
 
 void OneDnnConvolution::forward() {

@@ -18,8 +18,9 @@ class SquareSum : public Node {
   SquareSum(const std::string& name, std::vector<float> factors, std::int64_t elements)
       : Node(name), factors_(std::move(factors)), elements_(elements) {}
 
-  NodeClaims plan(const std::vector<EdgeUse>& /*uses*/) override {
-    return {.saved_bytes = 64, .workspace_bytes = 128};
+  void carve(Carver& saved, Carver& workspace) override {
+    saved_ = saved.take<float>(1);
+    workspace_ = workspace.take<float>(32);
   }
   void forward() override {
     for (std::int64_t i = 0; i < elements_; ++i) {
@@ -30,12 +31,12 @@ class SquareSum : public Node {
       }
       memory_.output.as<float>()[i] = sum;
     }
-    static_cast<float*>(memory_.saved)[0] = factors_[0];
+    saved_[0] = factors_[0];
     // No node may rely on the workspace between nodes: leave garbage.
-    std::fill_n(static_cast<float*>(memory_.workspace), 32, -1e30F);
+    std::fill_n(workspace_, 32, -1e30F);
   }
   void backward() override {
-    EXPECT_EQ(static_cast<float*>(memory_.saved)[0], factors_[0]) << "saved memory was reused";
+    EXPECT_EQ(saved_[0], factors_[0]) << "saved memory was reused";
     for (std::size_t k = 0; k < factors_.size(); ++k) {
       auto* dx = memory_.input_gradients[k].as<float>();
       if (dx == nullptr) continue;
@@ -51,6 +52,8 @@ class SquareSum : public Node {
  private:
   std::vector<float> factors_;
   std::int64_t elements_;
+  float* saved_ = nullptr;
+  float* workspace_ = nullptr;
 };
 
 constexpr std::int64_t kElements = 300;

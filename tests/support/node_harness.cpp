@@ -91,12 +91,14 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
     memory_.uses.push_back(
         {.wanted = wanted, .accumulate = wanted && mode == EdgeMode::kAccumulate});
   }
-  const NodeClaims claims = node_->plan(memory_.uses);
+  node_->plan(memory_.uses);
+  Carver saved_size, workspace_size;
+  node_->carve(saved_size, workspace_size);
 
   own_.emplace_back(program_.shape(output_).elements());
   own_.emplace_back(program_.shape(output_).elements());
-  own_.emplace_back(floats(claims.saved_bytes));
-  own_.emplace_back(floats(claims.workspace_bytes));
+  own_.emplace_back(floats(saved_size.used()));
+  own_.emplace_back(floats(workspace_size.used()));
   const auto view = [&](TensorId id, float* data) {
     return dense_tensor(data, DType::kFloat32, program_.shape(id), program_.channel_block(id));
   };
@@ -121,8 +123,8 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
   }
   memory_.output = view(output_, own_[kOutput].data());
   memory_.output_gradient = view(output_, own_[kOutputGradient].data());
-  memory_.saved = own_[kSaved].data();
-  memory_.workspace = own_[kWorkspace].data();
+  Carver saved(own_[kSaved].data()), workspace(own_[kWorkspace].data());
+  node_->carve(saved, workspace);
   node_->bind(memory_);
 }
 
