@@ -140,11 +140,6 @@ Flag Flag::needs(Flag other) const {
   return *this;
 }
 
-Flag Flag::needs_no_more(Flag other) const {
-  option_->remove_needs(other.option_);
-  return *this;
-}
-
 Flag Flag::excludes(Flag other) const {
   option_->excludes(other.option_);
   return *this;

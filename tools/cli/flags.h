@@ -58,7 +58,6 @@ class Flag {
   Flag expected(int values) const;
   Flag expected(int least, int most) const;
   Flag needs(Flag other) const;
-  Flag needs_no_more(Flag other) const;  // undoes needs()
   Flag excludes(Flag other) const;
 
   bool given() const;

@@ -115,7 +115,7 @@ class Eval final : public Command {
   void check(const CommonOptions& common) const {
     const bool searches = !search_.index.empty();
     if (searches) check_search();
-    report_.refuse_without_network(embeds());
+    refuse_without_network();
     if (compares()) {
       check_comparison();
     } else if (files_.embeddings.empty() != embeds()) {
@@ -161,6 +161,17 @@ class Eval final : public Command {
     note_unused(statistics_.curves && common.json.empty(), "--curves", "--json");
     note_unused(neighbours_.topk != NeighbourOptions{}.topk && neighbours_.save.empty(), "--topk",
                 "--save-neighbours or --index");
+  }
+
+  void refuse_without_network() const {
+    if (embeds() || compares()) return;
+    for (const char* name :
+         {"--data", "--split", "--batch", "--workers", "--precision", "--skip-bad"}) {
+      if (!(*flags_)[name].given()) continue;
+      fail<UsageError>(
+          "{}: is for pictures that a network embeds; give --checkpoint RUN/best.h5, or --compare",
+          name);
+    }
   }
 
   void note_unused_with(const char* mode, std::initializer_list<const char*> names) const {

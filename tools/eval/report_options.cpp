@@ -1,7 +1,5 @@
 #include "tools/eval/report_options.h"
 
-#include "engine/base/error.h"
-
 namespace rk {
 
 void ReportOptions::add_to(Flags& flags) {
@@ -18,24 +16,6 @@ void ReportOptions::add_to(Flags& flags) {
            "with the interval of their difference; --report draws them side by side")
       .type_name("RUN_A RUN_B")
       .expected(1, 1000);  // so that a third run is refused, not ignored
-  // The flags for a checkpoint also apply to two runs.
-  Flag checkpoint = flags["--checkpoint"];
-  for (const char* name :
-       {"--data", "--split", "--batch", "--workers", "--precision", "--skip-bad"}) {
-    Flag option = flags[name];
-    option.needs_no_more(checkpoint);
-    of_networks_.push_back(option);
-  }
-}
-
-void ReportOptions::refuse_without_network(bool network) const {
-  if (network || !compare.empty()) return;
-  for (const Flag& option : of_networks_) {
-    if (!option.given()) continue;
-    fail<UsageError>(
-        "{}: is for pictures that a network embeds; give --checkpoint RUN/best.h5, or --compare",
-        option.name());
-  }
 }
 
 }  // namespace rk

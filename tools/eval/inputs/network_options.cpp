@@ -19,29 +19,22 @@ void NetworkOptions::add_to(Flags& flags) {
       .check(one_of(network_names()))
       .needs(network);
   flags.add("--data", data, "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
-      .type_name("SPEC")
-      .needs(network);
-  flags.add("--split", split, "which of its splits: train, val, test, query or gallery")
-      .needs(network);
+      .type_name("SPEC");
+  flags.add("--split", split, "which of its splits: train, val, test, query or gallery");
   flags
       .add("--save-embeddings", save,
            "also write the embeddings to this file, from which --embeddings, --gallery and "
            "--index read them")
       .check(file_name())
       .type_name("FILE");
-  flags.add("--batch", batch, "images at a time").check(in_range(1, 1 << 16)).needs(network);
-  flags.add("--workers", workers, "threads that read images")
-      .check(in_range(1, 256))
-      .needs(network);
+  flags.add("--batch", batch, "images at a time").check(in_range(1, 1 << 16));
+  flags.add("--workers", workers, "threads that read images").check(in_range(1, 256));
   flags
       .add("--precision", precision,
            "what the network computes in on a GPU: fp32, tf32, fp16 or bf16")
-      .check(one_of(precision_names()))
-      .needs(network);
-  flags
-      .add_switch("--skip-bad", skip_bad,
-                  "leave images that cannot be read out instead of stopping")
-      .needs(network);
+      .check(one_of(precision_names()));
+  flags.add_switch("--skip-bad", skip_bad,
+                   "leave images that cannot be read out instead of stopping");
 }
 
 }  // namespace rk
