@@ -45,41 +45,22 @@ template <class T> class LinearNode final : public Node {
     const Tensor &y = memory.output, &dy = memory.output_gradient;
     const T* w = computed(weight_, cast_weight_);
     const T* b = bias_ >= 0 ? computed(bias_, cast_bias_) : nullptr;
-    forward_ = PreparedGemm(context_,
-                            {.op_b = Op::kTranspose,
-                             .m = n_,
-                             .n = m_,
-                             .k = k_,
-                             .lda = x.row_stride,
-                             .ldb = k_,
-                             .ldc = y.row_stride,
-                             .in = kDTypeOf<T>,
-                             .out = kDTypeOf<T>},
-                            {.a = x.data, .b = w, .bias = b, .c = y.data});
+    const auto matrix = [this](const Tensor& rows, std::int64_t columns) {
+      return Matrix(rows.as<T>(), n_, columns, rows.row_stride);
+    };
+    const Factor weights(w, m_, k_, k_);
+    forward_ = PreparedGemm(
+        context_, {.a = matrix(x, k_), .b = transposed(weights), .c = matrix(y, m_), .bias = b});
     if (dy.data == nullptr) return;
     weight_gradient_ =
-        PreparedGemm(context_,
-                     {.op_a = Op::kTranspose,
-                      .m = m_,
-                      .n = k_,
-                      .k = n_,
-                      .lda = dy.row_stride,
-                      .ldb = x.row_stride,
-                      .ldc = k_,
-                      .in = kDTypeOf<T>},
-                     {.a = dy.data, .b = x.data, .c = parameters_.device_gradient(weight_)});
+        PreparedGemm(context_, {.a = transposed(matrix(dy, m_)),
+                                .b = matrix(x, k_),
+                                .c = {parameters_.device_gradient(weight_), m_, k_, k_}});
     if (dx.data == nullptr) return;
-    input_gradient_ = PreparedGemm(context_,
-                                   {.m = n_,
-                                    .n = k_,
-                                    .k = m_,
-                                    .lda = dy.row_stride,
-                                    .ldb = k_,
-                                    .ldc = dx.row_stride,
-                                    .in = kDTypeOf<T>,
-                                    .out = kDTypeOf<T>,
-                                    .accumulate = memory.uses[0].accumulate},
-                                   {.a = dy.data, .b = w, .c = dx.data});
+    input_gradient_ = PreparedGemm(context_, {.a = matrix(dy, m_),
+                                              .b = weights,
+                                              .c = matrix(dx, k_),
+                                              .accumulate = memory.uses[0].accumulate});
   }
 
   void forward() override { forward_.run(); }

@@ -7,7 +7,7 @@
 #include "kernels/launch_on_gpu.h"
 #include "kernels/team.h"
 #include "losses/frame/finite.h"
-#include "losses/products/matrix_product.h"
+#include "losses/products/multiply.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,17 +54,13 @@ void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input, 
       "[loss] expected at most {} rows and {} classes of dimension {} as planned, got {}, {}, {}",
       planned_.rows, planned_.classes, planned_.dim, input.rows, input.classes, input.dim);
   normalise(context, input, bad);
-  const std::int64_t dim = input.dim;
-  const S* unit = proxies_.as<S>();
-  if (classes_by_items_) {
-    stride_ = pad(static_cast<int>(input.rows));
-    product_abt(context, input.classes, input.rows, dim, unit, dim, input.embeddings, dim, row(0),
-                stride_);
-  } else {
-    stride_ = pad(static_cast<int>(input.classes));
-    product_abt(context, input.rows, input.classes, dim, input.embeddings, dim, unit, dim, row(0),
-                stride_);
-  }
+  const Factor proxies(proxies_.as<S>(), input.classes, input.dim, input.dim);
+  const Factor items(input.embeddings, input.rows, input.dim, input.dim);
+  const Factor& rows = classes_by_items_ ? proxies : items;
+  const Factor& columns = classes_by_items_ ? items : proxies;
+  stride_ = pad(static_cast<int>(columns.rows));
+  multiply(context,
+           {.a = rows, .b = transposed(columns), .c = {row(0), rows.rows, columns.rows, stride_}});
 }
 
 template <class S>
@@ -107,21 +103,16 @@ void ProxyMatrix<S>::normalise(const Context& context, const LossInput<S>& input
 template <class S>
 void ProxyMatrix<S>::backward(const Context& context, const LossInput<S>& input,
                               const LossGradients<S>& gradients) {
-  const std::int64_t n = input.rows;
-  const std::int64_t dim = input.dim;
-  const S* unit = proxies_.as<S>();
-  S* grad = gradients.grad;
-  S* grad_proxies = gradients.grad_proxies;
-  if (classes_by_items_) {
-    product_atb(context, n, dim, input.classes, row(0), stride_, unit, dim, S(0), grad, dim);
-    product_ab(context, input.classes, dim, n, row(0), stride_, input.embeddings, dim, S(0),
-               grad_proxies, dim);
-  } else {
-    product_ab(context, n, dim, input.classes, row(0), stride_, unit, dim, S(0), grad, dim);
-    product_atb(context, input.classes, dim, n, row(0), stride_, input.embeddings, dim, S(0),
-                grad_proxies, dim);
-  }
-  through_lengths(context, input, grad_proxies);
+  const std::int64_t items = input.rows, classes = input.classes, dim = input.dim;
+  const Factor to_classes = classes_by_items_ ? transposed({row(0), classes, items, stride_})
+                                              : Factor(row(0), items, classes, stride_);
+  multiply(context, {.a = to_classes,
+                     .b = {proxies_.as<S>(), classes, dim, dim},
+                     .c = {gradients.grad, items, dim, dim}});
+  multiply(context, {.a = transposed(to_classes),
+                     .b = {input.embeddings, items, dim, dim},
+                     .c = {gradients.grad_proxies, classes, dim, dim}});
+  through_lengths(context, input, gradients.grad_proxies);
 }
 
 template <class S>

@@ -4,7 +4,7 @@
 #include "kernels/cuda/symmetric.h"
 #include "kernels/launch_on_gpu.h"
 #include "kernels/team.h"
-#include "losses/products/matrix_product.h"
+#include "losses/products/multiply.h"
 #include "losses/products/transpose.h"
 #include "losses/products/upper_tiles.h"
 
@@ -69,13 +69,17 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
       symmetric_->run(context, input.rows, input.dim, input.embeddings, row(0), stride_);
     }
   }
+  const Factor embeddings(input.embeddings, input.rows, input.dim, input.dim);
   if (!halved) {
-    product_abt(context, input.rows, input.rows, input.dim, input.embeddings, input.dim,
-                input.embeddings, input.dim, row(0), stride_);
+    multiply(context, {.a = embeddings,
+                       .b = transposed(embeddings),
+                       .c = {row(0), input.rows, input.rows, stride_}});
   }
   if (input.memory > 0) {
-    product_abt(context, input.rows, input.memory, input.dim, input.embeddings, input.dim,
-                input.memory_embeddings, input.dim, row(0) + input.rows, stride_);
+    multiply(context,
+             {.a = embeddings,
+              .b = transposed({input.memory_embeddings, input.memory, input.dim, input.dim}),
+              .c = {row(0) + input.rows, input.rows, input.memory, stride_}});
   }
 }
 
@@ -96,18 +100,21 @@ template <class S>
 void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& input,
                                    std::int64_t nonzeros, S* grad) {
   const bool few = nonzeros <= input.rows * (input.rows + input.memory) / kFew;
-  const auto product = [&](std::int64_t columns, const S* matrix, const S* embeddings, S beta) {
+  const auto product = [&](std::int64_t columns, const S* matrix, const S* embeddings,
+                           bool accumulate) {
+    const MatrixProduct of_rows{.a = {matrix, input.rows, columns, stride_},
+                                .b = {embeddings, columns, input.dim, input.dim},
+                                .c = {grad, input.rows, input.dim, input.dim},
+                                .accumulate = accumulate};
     if (few) {
-      product_of_few(context, input.rows, input.dim, columns, matrix, stride_, embeddings,
-                     input.dim, beta, grad, input.dim);
+      multiply_few(context, of_rows);
     } else {
-      product_ab(context, input.rows, input.dim, columns, matrix, stride_, embeddings, input.dim,
-                 beta, grad, input.dim);
+      multiply(context, of_rows);
     }
   };
   add_transpose(context, input.rows);
-  product(input.rows, row(0), input.embeddings, S(0));
-  if (input.memory > 0) product(input.memory, row(0) + input.rows, input.memory_embeddings, S(1));
+  product(input.rows, row(0), input.embeddings, false);
+  if (input.memory > 0) product(input.memory, row(0) + input.rows, input.memory_embeddings, true);
 }
 
 template class SimilarityMatrix<float>;

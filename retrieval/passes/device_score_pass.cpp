@@ -212,6 +212,13 @@ class DeviceScorePass final : public ScorePass {
     return out;
   }
 
+  // Fills the tile with the scores of tile_rows_ queries and tile_columns_ rows of the gallery.
+  void multiply(const float* queries, const float* gallery) const {
+    gemm(context_, {.a = {queries, tile_rows_, dim_, dim_},
+                    .b = transposed({gallery, tile_columns_, dim_, dim_}),
+                    .c = {tile_.as<float>(), tile_rows_, tile_columns_, tile_columns_}});
+  }
+
   // Computes the wanted tiles of `rows` against all columns and calls f(tile) for each.
   template <class Wanted, class F>
   bool for_each_tile(Range rows, const Poll& poll, Wanted&& wanted, F&& f) {
@@ -224,9 +231,7 @@ class DeviceScorePass final : public ScorePass {
       for (std::int64_t c = 0; c < columns_; c += tile_columns_) {
         const Range columns{c, std::min(c + tile_columns_, columns_)};
         if (!wanted(strip, columns)) continue;
-        gemm(context_, Op::kNone, Op::kTranspose, tile_rows_, tile_columns_, dim_, 1.0F,
-             queries_ + r * dim_, dim_, gallery_rows_.as<float>() + c * dim_, dim_, 0.0F, scores,
-             tile_columns_);
+        multiply(queries_ + r * dim_, gallery_rows_.as<float>() + c * dim_);
         f(ScoreTileView{scores, tile_columns_, static_cast<int>(strip.size()), columns.begin,
                         columns.end, scored_.as<ScoredQuery>() + (r - rows.begin)});
         ++tiles_computed_;
@@ -242,8 +247,7 @@ class DeviceScorePass final : public ScorePass {
         repeat_row(context_, queries.embeddings, dim_, std::max(tile_rows_, tile_columns_));
     const DeviceBuffer unequal = DeviceBuffer::of<std::int32_t>(tile_rows_);
     auto* scores = tile_.as<float>();
-    gemm(context_, Op::kNone, Op::kTranspose, tile_rows_, tile_columns_, dim_, 1.0F,
-         rows.as<float>(), dim_, rows.as<float>(), dim_, 0.0F, scores, tile_columns_);
+    multiply(rows.as<float>(), rows.as<float>());
     launch(context_, CountUnequal{scores, tile_columns_, static_cast<int>(tile_rows_),
                                   static_cast<int>(tile_columns_), unequal.as<std::int32_t>()});
     context_.synchronize();

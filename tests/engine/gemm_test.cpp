@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 namespace rk {
@@ -12,8 +13,8 @@ namespace {
 
 struct Case {
   std::int64_t m, n, k;
-  Op op_a, op_b;
-  float alpha, beta;
+  bool transposed_a, transposed_b;
+  bool accumulate;
   std::int64_t extra;  // added to every row stride
 };
 
@@ -24,7 +25,7 @@ void check(const Context& context, const Case& c) {
     return static_cast<float>(
         std::sin(1.3 * static_cast<double>(i) + 0.71 * static_cast<double>(j * j % 17) + phase));
   };
-  const bool ta = c.op_a == Op::kTranspose, tb = c.op_b == Op::kTranspose;
+  const bool ta = c.transposed_a, tb = c.transposed_b;
   const std::int64_t lda = (ta ? c.m : c.k) + c.extra, ldb = (tb ? c.k : c.n) + c.extra,
                      ldc = c.n + c.extra;
   const auto at = [](std::int64_t row, std::int64_t column, std::int64_t stride) {
@@ -43,11 +44,15 @@ void check(const Context& context, const Case& c) {
   }
   for (std::int64_t i = 0; i < c.m; ++i) {
     for (std::int64_t j = 0; j < c.n; ++j) {
-      result[at(i, j, ldc)] = c.beta == 0 ? kNan : value(i, j, 2.5);  // beta 0 must overwrite
+      result[at(i, j, ldc)] = c.accumulate ? value(i, j, 2.5) : kNan;  // which must be overwritten
     }
   }
-  gemm(context, c.op_a, c.op_b, c.m, c.n, c.k, c.alpha, a.data(), lda, b.data(), ldb, c.beta,
-       result.data(), ldc);
+  const Factor stored_a(a.data(), ta ? c.k : c.m, ta ? c.m : c.k, lda);
+  const Factor stored_b(b.data(), tb ? c.n : c.k, tb ? c.k : c.n, ldb);
+  gemm(context, {.a = ta ? transposed(stored_a) : stored_a,
+                 .b = tb ? transposed(stored_b) : stored_b,
+                 .c = {result.data(), c.m, c.n, ldc},
+                 .accumulate = c.accumulate});
   const double tolerance = 1e-6 + 1.2e-7 * static_cast<double>(c.k);
   for (std::int64_t i = 0; i < c.m; ++i) {
     for (std::int64_t j = 0; j < ldc; ++j) {
@@ -60,7 +65,7 @@ void check(const Context& context, const Case& c) {
       for (std::int64_t p = 0; p < c.k; ++p) {
         sum += static_cast<double>(value(i, p, 0.2)) * static_cast<double>(value(p, j, 1.1));
       }
-      const double expected = c.alpha * sum + (c.beta == 0 ? 0.0 : c.beta * value(i, j, 2.5));
+      const double expected = sum + (c.accumulate ? static_cast<double>(value(i, j, 2.5)) : 0.0);
       ASSERT_NEAR(got, expected, tolerance)
           << c.m << "x" << c.n << "x" << c.k << " at " << i << "," << j;
     }
@@ -70,13 +75,15 @@ void check(const Context& context, const Case& c) {
 TEST(Gemm, MatchesThreeLoopsInDouble) {
   for (int threads : {1, 2}) {
     const Context context(threads);
-    for (Op op_a : {Op::kNone, Op::kTranspose}) {
-      for (Op op_b : {Op::kNone, Op::kTranspose}) {
-        check(context, {1, 1, 1, op_a, op_b, 1, 0, 0});
-        check(context, {7, 5, 3, op_a, op_b, 1, 0, 3});
-        check(context, {33, 65, 129, op_a, op_b, -0.5F, 0, 1});
-        check(context, {64, 48, 257, op_a, op_b, 2, 1, 0});
-        check(context, {17, 31, 20, op_a, op_b, 1, -0.25F, 2});
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        check(context, {1, 1, 1, ta, tb, false, 0});
+        check(context, {7, 5, 3, ta, tb, false, 3});
+        check(context, {33, 65, 129, ta, tb, false, 1});
+        check(context, {64, 48, 257, ta, tb, true, 0});
+        check(context, {17, 31, 20, ta, tb, true, 2});
+        check(context, {3, 4, 0, ta, tb, false, 1});  // an empty sum
+        check(context, {3, 4, 0, ta, tb, true, 1});
       }
     }
   }
@@ -95,8 +102,19 @@ TEST(Gemm, PreparedMatchesThreeLoopsInDouble) {
 TEST(Gemm, NothingToDoIsDone) {
   const Context context(1);
   float c = 7;
-  gemm(context, Op::kNone, Op::kNone, 0, 5, 3, 1, nullptr, 3, nullptr, 5, 0, &c, 5);
+  const float* nothing = nullptr;
+  gemm(context, {.a = {nothing, 0, 3, 3}, .b = {nothing, 3, 5, 5}, .c = {&c, 0, 5, 5}});
   EXPECT_EQ(c, 7);
+}
+
+TEST(Gemm, RefusesMatricesThatDoNotFitTogether) {
+  const Context context(1);
+  float c[6] = {};
+  const Factor two_by_three(c, 2, 3, 3);
+  EXPECT_THROW(gemm(context, {.a = two_by_three, .b = two_by_three, .c = {c, 2, 3, 3}}),
+               std::invalid_argument);
+  EXPECT_THROW(gemm(context, {.a = two_by_three, .b = transposed(two_by_three), .c = {c, 2, 3, 3}}),
+               std::invalid_argument);
 }
 
 }  // namespace

@@ -99,11 +99,13 @@ TEST(HostGpu, WhatMayNotBeCapturedIsRefused) {
   // For the first time: a kernel, and a product of a new size.
   float* const d = device.as<float>();
   refused([&] { launch(NewKernel(), cuda.stream()); });
-  cuda.gemm(Op::kNone, Op::kTranspose, 1, 1, 1, 1.0F, d, 1, d, 1, 0.0F, d + 1, 1);
-  EXPECT_NO_THROW(CudaGraph(cuda, [&] {
-    cuda.gemm(Op::kNone, Op::kTranspose, 1, 1, 1, 1.0F, d, 1, d, 1, 0.0F, d + 1, 1);
-  }));
-  refused([&] { cuda.gemm(Op::kNone, Op::kTranspose, 1, 1, 2, 1.0F, d, 2, d, 2, 0.0F, d + 3, 1); });
+  const auto multiply = [&](std::int64_t k) {
+    const Factor row(d, 1, k, k);
+    cuda.gemm({.a = row, .b = transposed(row), .c = {d + 3, 1, 1, 1}});
+  };
+  multiply(1);
+  EXPECT_NO_THROW(CudaGraph(cuda, [&] { multiply(1); }));
+  refused([&] { multiply(2); });
 }
 
 }  // namespace

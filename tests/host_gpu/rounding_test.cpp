@@ -123,8 +123,8 @@ std::vector<float> product(Seed seed) {
   Memory a = gpu.allocate(values.size() * sizeof(float));
   a.upload(values.data(), a.bytes());
   const Memory c = gpu.allocate(a.bytes());
-  gemm(gpu, Op::kNone, Op::kTranspose, kSide, kSide, kSide, 1, a.as<float>(), kSide, a.as<float>(),
-       kSide, 0, c.as<float>(), kSide);
+  const Factor factor(a.as<float>(), kSide, kSide, kSide);
+  gemm(gpu, {.a = factor, .b = transposed(factor), .c = {c.as<float>(), kSide, kSide, kSide}});
   std::vector<float> result(values.size());
   c.download(result.data(), c.bytes());
   return result;

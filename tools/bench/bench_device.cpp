@@ -71,14 +71,13 @@ double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::in
   }
   const auto rows = DeviceBuffer::copy_of(values);
   const auto tile = DeviceBuffer::of<float>(shape.rows * shape.columns);
-  const auto* from = rows.as<float>();
+  const MatrixProduct product{.a = {rows.as<float>(), shape.rows, dim, dim},
+                              .b = transposed({rows.as<float>(), shape.columns, dim, dim}),
+                              .c = {tile.as<float>(), shape.rows, shape.columns, shape.columns}};
   DeviceTimer timer(cuda);
   timer.start();
   for (std::int64_t q = 0; q < queries; q += shape.rows) {
-    for (std::int64_t g = 0; g < gallery; g += shape.columns) {
-      cuda.gemm(Op::kNone, Op::kTranspose, shape.rows, shape.columns, dim, 1.0F, from, dim, from,
-                dim, 0.0F, tile.as<float>(), shape.columns);
-    }
+    for (std::int64_t g = 0; g < gallery; g += shape.columns) cuda.gemm(product);
   }
   return timer.stop();
 }

@@ -77,9 +77,10 @@ void whole_matrix(const Context& context, const EmbeddingView& queries,
       stop_if_interrupted();
       const std::int64_t rows = std::min(kBlockRows, queries.count - r);
       const std::int64_t columns = std::min(kBlockColumns, gallery.count - c);
-      gemm(context, Op::kNone, Op::kTranspose, rows, columns, queries.dim, 1,
-           queries.embeddings + r * queries.dim, queries.dim, gallery.embeddings + c * gallery.dim,
-           gallery.dim, 0, block.as<float>(), columns);
+      const std::int64_t dim = queries.dim;
+      gemm(context, {.a = {queries.embeddings + r * dim, rows, dim, dim},
+                     .b = transposed({gallery.embeddings + c * dim, columns, dim, dim}),
+                     .c = {block.as<float>(), rows, columns, columns}});
     }
   }
 }

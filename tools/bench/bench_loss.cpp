@@ -8,7 +8,7 @@
 #include "engine/driver/profile.h"
 #include "engine/system/signals.h"
 #include "kernels/math.h"
-#include "losses/products/matrix_product.h"
+#include "losses/products/multiply.h"
 #include "losses/products/similarity.h"
 #include "losses/products/sparse_gradient.h"
 #include "tools/bench/gpu_rates.h"
@@ -120,11 +120,13 @@ class Products {
     const LossInput<float>& in = data_.input;
     float* grad = data_.output.grad;
     if (proxies_) {
-      auto* scores = matrix_.as<float>();
-      product_abt(context_, n, columns_, d, in.embeddings, d, in.proxies, d, scores, columns_);
-      product_ab(context_, n, d, columns_, scores, columns_, in.proxies, d, 0.0F, grad, d);
-      product_atb(context_, columns_, d, n, scores, columns_, in.embeddings, d, 0.0F,
-                  data_.output.grad_proxies, d);
+      const Matrix scores(matrix_.as<float>(), n, columns_, columns_);
+      const Factor items(in.embeddings, n, d, d), proxies(in.proxies, columns_, d, d);
+      multiply(context_, {.a = items, .b = transposed(proxies), .c = scores});
+      multiply(context_, {.a = scores, .b = proxies, .c = {grad, n, d, d}});
+      multiply(
+          context_,
+          {.a = transposed(scores), .b = items, .c = {data_.output.grad_proxies, columns_, d, d}});
       return;
     }
     similarity_.forward(context_, in);
@@ -134,19 +136,24 @@ class Products {
     }
     plain();
     if (shape_.memory == 0) return;
-    product_ab(context_, n, d, shape_.memory, similarity_.row(0) + n, similarity_.stride(),
-               in.memory_embeddings, d, 1.0F, grad, d);
+    multiply(context_, {.a = {similarity_.row(0) + n, n, shape_.memory, similarity_.stride()},
+                        .b = {in.memory_embeddings, shape_.memory, d, d},
+                        .c = {grad, n, d, d},
+                        .accumulate = true});
   }
 
   void plain() {
     const std::int64_t n = shape_.rows;
     const std::int64_t d = shape_.dim;
+    const Matrix grad(data_.output.grad, n, d, d);
     if (proxies_) {
-      product_ab(context_, n, d, columns_, matrix_.as<float>(), columns_, data_.input.proxies, d,
-                 0.0F, data_.output.grad, d);
+      multiply(context_, {.a = {matrix_.as<float>(), n, columns_, columns_},
+                          .b = {data_.input.proxies, columns_, d, d},
+                          .c = grad});
     } else {
-      product_ab(context_, n, d, n, similarity_.row(0), similarity_.stride(),
-                 data_.input.embeddings, d, 0.0F, data_.output.grad, d);
+      multiply(context_, {.a = {similarity_.row(0), n, n, similarity_.stride()},
+                          .b = {data_.input.embeddings, n, d, d},
+                          .c = grad});
     }
   }
   double plain_flops() const { return of(proxies_ ? columns_ : shape_.rows); }

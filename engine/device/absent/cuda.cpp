@@ -30,14 +30,9 @@ void CudaContext::upload(void*, const void*, std::size_t) const { refuse(); }
 void CudaContext::download(void*, const void*, std::size_t) const { refuse(); }
 void CudaContext::copy(void*, const void*, std::size_t) const { refuse(); }
 void CudaContext::clear(void*, std::size_t) const { refuse(); }
-void CudaContext::gemm(Op, Op, std::int64_t, std::int64_t, std::int64_t, float, const float*,
-                       std::int64_t, const float*, std::int64_t, float, float*,
-                       std::int64_t) const {
-  refuse();
-}
+void CudaContext::gemm(const MatrixProduct&) const { refuse(); }
 struct CudaContext::Product {};
-std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const GemmShape&,
-                                                                 const GemmPlaces&) const {
+std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const MatrixProduct&) const {
   refuse();
 }
 void CudaContext::run(const Product&) const { refuse(); }

@@ -97,27 +97,29 @@ void CudaContext::clear(void* device, std::size_t bytes) const {
   check_cuda(cudaMemsetAsync(device, 0, bytes, state_->stream), "clear memory of the GPU");
 }
 
-void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                       float alpha, const float* a, std::int64_t lda, const float* b,
-                       std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
-  if (m == 0 || n == 0) return;
-  const auto of = [](Op op) { return op == Op::kTranspose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+void CudaContext::gemm(const MatrixProduct& product) const {
+  const auto& [a, b, c, bias, accumulate] = product;
+  const auto form = [](const Factor& factor) {
+    return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
+  const float one = 1, held = accumulate ? 1.0F : 0.0F;
   // cuBLAS is column-major: its C^T = (A B)^T = B^T A^T is our row-major C.
   const Cublas& cublas = state_->cublas;
-  cublas.check(cublas.gemm(state_->handle, of(op_b), of(op_a), as_int(n), as_int(m), as_int(k),
-                           &alpha, b, as_int(ldb), a, as_int(lda), &beta, c, as_int(ldc)),
-               "gemm");
+  cublas.check(
+      cublas.gemm(state_->handle, form(b), form(a), as_int(product.n()), as_int(product.m()),
+                  as_int(product.k()), &one, b.as<const float>(), as_int(b.stride),
+                  a.as<const float>(), as_int(a.stride), &held, c.as<float>(), as_int(c.stride)),
+      "gemm");
 }
 
 struct CudaContext::Product {
   LtProduct product;
 };
 
-std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const GemmShape& shape,
-                                                                 const GemmPlaces& places) const {
+std::shared_ptr<const CudaContext::Product> CudaContext::prepare(
+    const MatrixProduct& product) const {
   if (state_->lt == nullptr) state_->lt = std::make_shared<const CublasLt>();
-  return std::make_shared<const Product>(
-      Product{LtProduct(state_->lt, shape, places, kWorkspaceBytes)});
+  return std::make_shared<const Product>(Product{LtProduct(state_->lt, product, kWorkspaceBytes)});
 }
 
 void CudaContext::run(const Product& product) const {

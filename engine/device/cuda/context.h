@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/device/cuda_stream.h"
-#include "engine/device/gemm_shape.h"
+#include "engine/device/matrix_product.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -45,12 +45,10 @@ class CudaContext {
   void clear(void* device, std::size_t bytes) const;  // to zeros
 
   // As rk::gemm (engine/device/gemm.h).
-  void gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
-            const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta,
-            float* c, std::int64_t ldc) const;
+  void gemm(const MatrixProduct& product) const;
   // As rk::PreparedGemm.
   struct Product;
-  std::shared_ptr<const Product> prepare(const GemmShape& shape, const GemmPlaces& places) const;
+  std::shared_ptr<const Product> prepare(const MatrixProduct& product) const;
   void run(const Product& product) const;
 
  private:

@@ -32,7 +32,9 @@ cudaDataType_t data_type(DType type) {
   }
 }
 
-cublasOperation_t operation(Op op) { return op == Op::kTranspose ? CUBLAS_OP_T : CUBLAS_OP_N; }
+cublasOperation_t operation(const Factor& factor) {
+  return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
 
 // The largest power of two, up to 256, that the address is a multiple of.
 std::uint32_t alignment(const void* place) {
@@ -80,41 +82,40 @@ void CublasLt::check(cublasStatus_t status) const {
   fail<DeviceError>("[gemm] {}", status_string(status));
 }
 
-LtProduct::LtProduct(std::shared_ptr<const CublasLt> library, const GemmShape& shape,
-                     const GemmPlaces& places, std::size_t workspace_bytes)
+LtProduct::LtProduct(std::shared_ptr<const CublasLt> library, const MatrixProduct& product,
+                     std::size_t workspace_bytes)
     : library_(std::move(library)),
-      shape_(shape),
-      places_(places),
+      product_(product),
       workspace_bytes_(workspace_bytes),
-      product_(nullptr, library_->destroy_product),
-      first_(shape.op_b == Op::kNone ? layout(shape.in, shape.n, shape.k, shape.ldb)
-                                     : layout(shape.in, shape.k, shape.n, shape.ldb)),
-      second_(shape.op_a == Op::kNone ? layout(shape.in, shape.k, shape.m, shape.lda)
-                                      : layout(shape.in, shape.m, shape.k, shape.lda)),
-      result_(layout(shape.out, shape.n, shape.m, shape.ldc)) {
+      descriptor_(nullptr, library_->destroy_product),
+      first_(layout(product.b)),
+      second_(layout(product.a)),
+      result_(layout(product.c)) {
   const CublasLt& lt = *library_;
-  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatmulDesc_t made = nullptr;
   // For float32 inputs this computes in float32 throughout: TF32 is a separate compute type.
-  lt.check(lt.create_product(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  product_.reset(product);
+  lt.check(lt.create_product(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  descriptor_.reset(made);
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    lt.check(lt.set_product(product, attribute, &value, sizeof(value)));
+    lt.check(lt.set_product(made, attribute, &value, sizeof(value)));
   };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(shape.op_b));
-  set(CUBLASLT_MATMUL_DESC_TRANSB, operation(shape.op_a));
-  if (places.bias != nullptr) {
+  set(CUBLASLT_MATMUL_DESC_TRANSA, operation(product.b));
+  set(CUBLASLT_MATMUL_DESC_TRANSB, operation(product.a));
+  if (product.bias != nullptr) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, places.bias);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
   }
   choose(workspace_bytes);
 }
 
-LtProduct::Held<cublasLtMatrixLayoutOpaque_t> LtProduct::layout(DType type, std::int64_t rows,
-                                                                std::int64_t columns,
-                                                                std::int64_t stride) const {
+// Column-major, the stored matrix is its transpose.
+template <class Void>
+LtProduct::Held<cublasLtMatrixLayoutOpaque_t> LtProduct::layout(
+    const StoredMatrix<Void>& matrix) const {
   cublasLtMatrixLayout_t made = nullptr;
-  library_->check(library_->create_layout(&made, data_type(type), static_cast<std::uint64_t>(rows),
-                                          static_cast<std::uint64_t>(columns), stride));
+  library_->check(library_->create_layout(&made, data_type(matrix.type),
+                                          static_cast<std::uint64_t>(matrix.columns),
+                                          static_cast<std::uint64_t>(matrix.rows), matrix.stride));
   return {made, library_->destroy_layout};
 }
 
@@ -130,28 +131,29 @@ void LtProduct::choose(std::size_t workspace_bytes) {
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(places_.b));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(places_.a));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(places_.c));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(places_.c));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(product_.b.data));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(product_.a.data));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(product_.c.data));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(product_.c.data));
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
-  const cublasStatus_t asked = lt.heuristic(lt.handle, product_.get(), first_.get(), second_.get(),
-                                            result_.get(), result_.get(), made, 1, &found, &count);
+  const cublasStatus_t asked =
+      lt.heuristic(lt.handle, descriptor_.get(), first_.get(), second_.get(), result_.get(),
+                   result_.get(), made, 1, &found, &count);
   if (asked != CUBLAS_STATUS_NOT_SUPPORTED) lt.check(asked);  // else: count is 0
   if (count == 0) {
-    fail<DeviceError>("[gemm] cuBLASLt has no kernel for m={} n={} k={}", shape_.m, shape_.n,
-                      shape_.k);
+    fail<DeviceError>("[gemm] cuBLASLt has no kernel for m={} n={} k={}", product_.m(),
+                      product_.n(), product_.k());
   }
   algorithm_ = found.algo;
 }
 
 void LtProduct::run(void* workspace, cudaStream_t stream) const {
-  const float one = 1, held = shape_.accumulate ? 1.0F : 0.0F;
-  library_->check(library_->matmul(library_->handle, product_.get(), &one, places_.b, first_.get(),
-                                   places_.a, second_.get(), &held, places_.c, result_.get(),
-                                   places_.c, result_.get(), &algorithm_, workspace,
-                                   workspace_bytes_, stream));
+  const float one = 1, held = product_.accumulate ? 1.0F : 0.0F;
+  library_->check(library_->matmul(library_->handle, descriptor_.get(), &one, product_.b.data,
+                                   first_.get(), product_.a.data, second_.get(), &held,
+                                   product_.c.data, result_.get(), product_.c.data, result_.get(),
+                                   &algorithm_, workspace, workspace_bytes_, stream));
 }
 
 }  // namespace rk

@@ -2,7 +2,7 @@
 // its descriptors and the kernel that cuBLASLt's heuristics chose.
 #pragma once
 
-#include "engine/device/gemm_shape.h"
+#include "engine/device/matrix_product.h"
 #include "engine/system/dynamic_library.h"
 
 #include <cublasLt.h>
@@ -42,22 +42,21 @@ class LtProduct {
  public:
   // Throws DeviceError if the library has no kernel for the product. workspace_bytes: the size of
   // the workspace passed to run().
-  LtProduct(std::shared_ptr<const CublasLt> library, const GemmShape& shape,
-            const GemmPlaces& places, std::size_t workspace_bytes);
+  LtProduct(std::shared_ptr<const CublasLt> library, const MatrixProduct& product,
+            std::size_t workspace_bytes);
   void run(void* workspace, cudaStream_t stream) const;
 
  private:
   template <class T> using Held = std::unique_ptr<T, cublasStatus_t (*)(T*)>;
-  Held<cublasLtMatrixLayoutOpaque_t> layout(DType type, std::int64_t rows, std::int64_t columns,
-                                            std::int64_t stride) const;
+  template <class Void>
+  Held<cublasLtMatrixLayoutOpaque_t> layout(const StoredMatrix<Void>& matrix) const;
   void choose(std::size_t workspace_bytes);
 
   std::shared_ptr<const CublasLt> library_;
-  GemmShape shape_;
-  GemmPlaces places_;
+  MatrixProduct product_;
   std::size_t workspace_bytes_;
-  Held<cublasLtMatmulDescOpaque_t> product_;
-  // Column-major, as the library expects: row-major C is C^T = op(B)^T op(A)^T.
+  Held<cublasLtMatmulDescOpaque_t> descriptor_;
+  // Column-major, as the library expects: row-major C is C^T = B^T A^T.
   Held<cublasLtMatrixLayoutOpaque_t> first_, second_, result_;
   cublasLtMatmulAlgo_t algorithm_{};
 };

@@ -26,25 +26,27 @@ struct CudaContext::State {
 namespace {
 
 // cuBLAS has kernels of its own for each form and size.
-std::string kernel_of(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const auto form = [](Op op) { return op == Op::kTranspose ? "^T" : ""; };
-  return fmt::format("A{} B{} of {}, {}, {}", form(op_a), form(op_b), m, n, k);
+std::string kernel_of(const MatrixProduct& p) {
+  const auto form = [](const Factor& factor) { return factor.transposed ? "^T" : ""; };
+  return fmt::format("A{} B{} of {}, {}, {}", form(p.a), form(p.b), p.m(), p.n(), p.k());
 }
 
-// The bytes that a matrix of that shape spans in memory.
-std::size_t bytes_of(std::int64_t rows, std::int64_t columns, std::int64_t stride, DType type) {
-  return static_cast<std::size_t>((rows - 1) * stride + columns) * size_of(type);
+template <class Void> void expect_on_device(const StoredMatrix<Void>& matrix, const char* what) {
+  const auto elements =
+      static_cast<std::size_t>((matrix.rows - 1) * matrix.stride + matrix.columns);
+  expect_kind(Kind::kDevice, matrix.data, elements * size_of(matrix.type), what);
 }
 
-// op(matrix) as a dense array, rows by columns.
-std::vector<double> values(const void* matrix, DType type, Op op, std::int64_t rows,
-                           std::int64_t columns, std::int64_t stride) {
+// The factor as a dense array, rows by columns.
+std::vector<double> values(const Factor& factor) {
+  const std::int64_t rows = factor.transposed ? factor.columns : factor.rows;
+  const std::int64_t columns = factor.transposed ? factor.rows : factor.columns;
   std::vector<double> all(static_cast<std::size_t>(rows * columns));
-  with_type(type, [&]<class T>() {
+  with_type(factor.type, [&]<class T>() {
+    const auto* stored = factor.as<const T>();
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < columns; ++c) {
-        const T x =
-            static_cast<const T*>(matrix)[op == Op::kNone ? r * stride + c : c * stride + r];
+        const T x = stored[factor.transposed ? c * factor.stride + r : r * factor.stride + c];
         all[static_cast<std::size_t>(r * columns + c)] = static_cast<double>(Element<T>::widen(x));
       }
     }
@@ -52,38 +54,39 @@ std::vector<double> values(const void* matrix, DType type, Op op, std::int64_t r
   return all;
 }
 
-Op other(Op op) { return op == Op::kNone ? Op::kTranspose : Op::kNone; }
-
-// op(A) op(B) with the bias, dense. Float32 is multiplied without TF32, as in cublas_lt.cpp.
-std::vector<double> products(const GemmShape& s, const GemmPlaces& places) {
-  const std::vector<double> a = values(places.a, s.in, s.op_a, s.m, s.k, s.lda);
-  const std::vector<double> b = values(places.b, s.in, other(s.op_b), s.n, s.k, s.ldb);
-  std::vector<double> bias(static_cast<std::size_t>(s.n), 0.0);
-  if (places.bias != nullptr) bias = values(places.bias, s.out, Op::kNone, 1, s.n, s.n);
-  std::vector<double> sums(static_cast<std::size_t>(s.m * s.n));
-  for (std::int64_t i = 0; i < s.m; ++i) {
-    for (std::int64_t j = 0; j < s.n; ++j) {
-      const double* row = a.data() + i * s.k;
-      const double* column = b.data() + j * s.k;
+// A B with the bias, dense. Float32 is multiplied without TF32, as in cublas_lt.cpp.
+std::vector<double> sums_of(const MatrixProduct& p) {
+  const std::int64_t m = p.m(), n = p.n(), k = p.k();
+  const std::vector<double> a = values(p.a), b = values(transposed(p.b));
+  std::vector<double> bias(static_cast<std::size_t>(n), 0.0);
+  if (p.bias != nullptr) {
+    with_type(p.c.type,
+              [&]<class T>() { bias = values(Factor(static_cast<const T*>(p.bias), 1, n, n)); });
+  }
+  std::vector<double> sums(static_cast<std::size_t>(m * n));
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double* row = a.data() + i * k;
+      const double* column = b.data() + j * k;
       double sum = bias[static_cast<std::size_t>(j)];
 #pragma omp simd reduction(+ : sum)
-      for (std::int64_t p = 0; p < s.k; ++p) sum += row[p] * column[p];
-      sums[static_cast<std::size_t>(i * s.n + j)] = sum;
+      for (std::int64_t q = 0; q < k; ++q) sum += row[q] * column[q];
+      sums[static_cast<std::size_t>(i * n + j)] = sum;
     }
   }
-  host_gpu::reorder(sums, static_cast<double>(s.k));
+  host_gpu::reorder(sums, static_cast<double>(k));
   return sums;
 }
 
 // Rounds once.
-void compute(const GemmShape& s, const GemmPlaces& places) {
-  const std::vector<double> sums = products(s, places);
-  with_type(s.out, [&]<class T>() {
-    for (std::int64_t i = 0; i < s.m; ++i) {
-      for (std::int64_t j = 0; j < s.n; ++j) {
-        double sum = sums[static_cast<std::size_t>(i * s.n + j)];
-        T& place = static_cast<T*>(places.c)[i * s.ldc + j];
-        if (s.accumulate) sum += static_cast<double>(Element<T>::widen(place));
+void compute(const MatrixProduct& p) {
+  const std::vector<double> sums = sums_of(p);
+  with_type(p.c.type, [&]<class T>() {
+    for (std::int64_t i = 0; i < p.m(); ++i) {
+      for (std::int64_t j = 0; j < p.n(); ++j) {
+        double sum = sums[static_cast<std::size_t>(i * p.n() + j)];
+        T& place = p.c.as<T>()[i * p.c.stride + j];
+        if (p.accumulate) sum += static_cast<double>(Element<T>::widen(place));
         place = Element<T>::narrow(static_cast<float>(sum));
       }
     }
@@ -141,51 +144,28 @@ void CudaContext::clear(void* device, std::size_t bytes) const {
   put(stream(), [=] { std::memset(device, 0, bytes); });
 }
 
-void CudaContext::gemm(Op op_a, Op op_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                       float alpha, const float* a, std::int64_t lda, const float* b,
-                       std::int64_t ldb, float beta, float* c, std::int64_t ldc) const {
-  const GemmShape shape{
-      .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc};
-  put(stream(), kernel_of(op_a, op_b, m, n, k), [=] {
-    const std::vector<double> sums = products(shape, {.a = a, .b = b});
-    for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        float& place = c[i * ldc + j];
-        // As in BLAS: with a beta of 0, C is not read.
-        const double held = beta == 0 ? 0 : static_cast<double>(beta) * static_cast<double>(place);
-        const double sum = sums[static_cast<std::size_t>(i * n + j)];
-        place = static_cast<float>(static_cast<double>(alpha) * sum + held);
-      }
-    }
-  });
+void CudaContext::gemm(const MatrixProduct& product) const {
+  put(stream(), kernel_of(product), [product] { compute(product); });
 }
 
 struct CudaContext::Product {
-  GemmShape shape;
-  GemmPlaces places;
+  MatrixProduct product;
 };
 
-std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const GemmShape& shape,
-                                                                 const GemmPlaces& places) const {
+std::shared_ptr<const CudaContext::Product> CudaContext::prepare(
+    const MatrixProduct& product) const {
   host_gpu::refuse_in_capture("the choice of a product");
-  const auto& [op_a, op_b, m, n, k, lda, ldb, ldc, in, out, accumulate] = shape;
-  const bool a_stands = op_a == Op::kNone, b_stands = op_b == Op::kNone;
-  expect(out == in || out == DType::kFloat32, "[gemm] expected a result of the type of A and B");
-  expect_kind(Kind::kDevice, places.a, bytes_of(a_stands ? m : k, a_stands ? k : m, lda, in),
-              "a product's A");
-  expect_kind(Kind::kDevice, places.b, bytes_of(b_stands ? k : n, b_stands ? n : k, ldb, in),
-              "a product's B");
-  expect_kind(Kind::kDevice, places.c, bytes_of(m, n, ldc, out), "a product's C");
-  if (places.bias != nullptr) {
-    expect_kind(Kind::kDevice, places.bias, bytes_of(1, n, n, out), "a product's bias");
+  expect_on_device(product.a, "a product's A");
+  expect_on_device(product.b, "a product's B");
+  expect_on_device(product.c, "a product's C");
+  if (product.bias != nullptr) {
+    expect_kind(Kind::kDevice, product.bias,
+                static_cast<std::size_t>(product.n()) * size_of(product.c.type),
+                "a product's bias");
   }
-  return std::make_shared<const Product>(Product{shape, places});
+  return std::make_shared<const Product>(Product{product});
 }
 
-void CudaContext::run(const Product& product) const {
-  const GemmShape& s = product.shape;
-  put(stream(), kernel_of(s.op_a, s.op_b, s.m, s.n, s.k),
-      [s, places = product.places] { compute(s, places); });
-}
+void CudaContext::run(const Product& product) const { gemm(product.product); }
 
 }  // namespace rk

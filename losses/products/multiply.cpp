@@ -1,0 +1,103 @@
+#include "losses/products/multiply.h"
+
+#include "engine/base/parallel.h"
+#include "engine/device/gemm.h"
+#include "kernels/flush_denormals.h"
+
+#include <algorithm>
+
+namespace rk {
+namespace {
+
+template <class S> bool any(const S* values, std::int64_t count) {
+  int found = 0;
+#pragma omp simd reduction(| : found)
+  for (std::int64_t k = 0; k < count; ++k) found |= values[k] != 0 ? 1 : 0;
+  return found != 0;
+}
+
+// row_of_c += the sum over p of factor(p) * row p of B
+template <class S, class F>
+void add_rows(std::int64_t n, std::int64_t begin, std::int64_t end, F&& factor, const S* b,
+              std::int64_t ldb, S* row_of_c) {
+  for (std::int64_t p = begin; p < end; ++p) {
+    const S f = factor(p);
+    if (f == 0) continue;
+    const S* row = b + p * ldb;
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) row_of_c[j] += f * row[j];
+  }
+}
+
+// The row of C before rows of B are added to it.
+template <class S> S* begin_row(const MatrixProduct& product, std::int64_t i) {
+  S* row = product.c.as<S>() + i * product.c.stride;
+  if (!product.accumulate) std::fill_n(row, product.n(), S(0));
+  return row;
+}
+
+template <class S> void add_few_rows(const Context& context, const MatrixProduct& product) {
+  constexpr std::int64_t kBlock = 16;
+  const auto* a = product.a.as<const S>();
+  const auto* b = product.b.as<const S>();
+  const std::int64_t k = product.k();
+  parallel_for(context.threads(), product.m(), [&](std::int64_t i, int) {
+    const FlushDenormals flush;
+    const S* row = a + i * product.a.stride;
+    S* sums = begin_row<S>(product, i);
+    for (std::int64_t begin = 0; begin < k; begin += kBlock) {
+      const std::int64_t end = std::min(begin + kBlock, k);
+      if (!any(row + begin, end - begin)) continue;
+      add_rows(
+          product.n(), begin, end, [&](std::int64_t p) { return row[p]; }, b, product.b.stride,
+          sums);
+    }
+  });
+}
+
+// C = A B^T or C += A B^T
+void multiply_rows(const Context& context, const MatrixProduct& product) {
+  const auto* a = product.a.as<const double>();
+  const auto* b = product.b.as<const double>();
+  const std::int64_t n = product.n(), k = product.k();
+  parallel_for(context.threads(), product.m(), [&](std::int64_t i, int) {
+    const double* row = a + i * product.a.stride;
+    double* to = begin_row<double>(product, i);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const double* other = b + j * product.b.stride;
+      double total = 0;
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t p = 0; p < k; ++p) total += row[p] * other[p];
+      to[j] += total;
+    }
+  });
+}
+
+// C = A^T B or C += A^T B
+void multiply_columns(const Context& context, const MatrixProduct& product) {
+  const auto* a = product.a.as<const double>();
+  const auto* b = product.b.as<const double>();
+  parallel_for(context.threads(), product.m(), [&](std::int64_t i, int) {
+    add_rows(
+        product.n(), 0, product.k(), [&](std::int64_t p) { return a[p * product.a.stride + i]; }, b,
+        product.b.stride, begin_row<double>(product, i));
+  });
+}
+
+}  // namespace
+
+void multiply(const Context& context, const MatrixProduct& product) {
+  if (product.c.type == DType::kFloat32) return gemm(context, product);
+  expect(!product.a.transposed || !product.b.transposed,
+         "[multiply] expected at most one transposed factor in double");
+  if (product.b.transposed) return multiply_rows(context, product);
+  if (product.a.transposed) return multiply_columns(context, product);
+  multiply_few(context, product);
+}
+
+void multiply_few(const Context& context, const MatrixProduct& product) {
+  if (product.c.type == DType::kFloat32) return add_few_rows<float>(context, product);
+  add_few_rows<double>(context, product);
+}
+
+}  // namespace rk
