@@ -36,15 +36,15 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
                  static_cast<std::int64_t>(parameters_.flat_elements())),
       work_(context, options.capture, [this] { compute(); }),
       ends_{Mark(context), Mark(context)} {
-  loss_->plan(context, {.rows = options.batch,
-                        .memory = memory_.capacity(),
-                        .dim = options.model.dim,
-                        .classes = proxies >= 0 ? options.classes : 0});
+  loss_->allocate(context, {.rows = options.batch,
+                            .memory = memory_.capacity(),
+                            .dim = options.model.dim,
+                            .classes = proxies >= 0 ? options.classes : 0});
   if (memory_.capacity() > 0) {
     kept_ = context.allocate(static_cast<std::size_t>(options.batch * options.model.dim) *
                              sizeof(float));
   }
-  state_.plan(context);
+  state_.allocate(context);
   set_scale({}, 0);
 }
 

@@ -38,6 +38,4 @@ void send_notes(std::function<void(const std::string&)> to) {
   all.to = std::move(to);
 }
 
-void send_notes_to_standard_error() { send_notes(print); }
-
 }  // namespace rk

@@ -14,6 +14,5 @@ void note_first(const std::string& kind, const std::string& line);
 // Redirects notes to `to`; null drops them (--quiet). Forgets which lines were printed already, so
 // that `to` gets them again.
 void send_notes(std::function<void(const std::string&)> to);
-void send_notes_to_standard_error();
 
 }  // namespace rk

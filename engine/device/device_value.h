@@ -17,7 +17,7 @@ template <class T> class DeviceValue {
  public:
   static_assert(std::is_trivially_copyable_v<T>);
 
-  void plan(const Context& context) {
+  void allocate(const Context& context) {
     device_ = context.allocate(sizeof(T));
     if (!context.on_gpu()) return;
     for (Host* side : {&sent_, &fetched_}) {

@@ -5,7 +5,7 @@
 
 namespace rk {
 
-void PackedMemory::plan(const Context& context) {
+void PackedMemory::allocate(const Context& context) {
   device_ = context.allocate(bytes_);
   context.clear(device_.data(), bytes_);
   if (!context.on_gpu()) return;

@@ -17,14 +17,14 @@ namespace rk {
 
 class PackedMemory {
  public:
-  // Adds a piece; call before plan(). Returns the piece's offset.
+  // Adds a piece; call before allocate(). Returns the piece's offset.
   std::size_t add(std::size_t bytes) {
     const std::size_t offset = bytes_;
     bytes_ += round_up(bytes, Buffer::kAlignment);
     return offset;
   }
   // Allocates the memory, filled with zeros.
-  void plan(const Context& context);
+  void allocate(const Context& context);
 
   // Call before writing the pieces. Waits until the batch before the last has been copied to the
   // GPU.

@@ -23,8 +23,8 @@ template <class S> struct AucAll : MeanOverQueriesWithNegative<S> {
   AucGradientTable<S> table;
   // All pairs count, whether or not their query has both kinds.
   bool counts(const BatchIndex&, int) const { return true; }
-  void plan(const Context& context, const LossShape&) {
-    table.plan(context, static_cast<double>(params.r), step, params.count);
+  void allocate(const Context& context, const LossShape&) {
+    table.build(context, static_cast<double>(params.r), step, params.count);
     params.gradient = table.gradient();
   }
   void fill(const Context& context, const S* slopes) { table.fill(context, slopes); }
@@ -38,7 +38,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   Memory query, count;        // int32 [rows]: the rows of these queries; [1]: their number
   Memory values;              // [rows]
 
-  void plan(const Context& context, const LossShape& shape) {
+  void allocate(const Context& context, const LossShape& shape) {
     const auto rows = static_cast<std::size_t>(shape.rows);
     for (Memory* memory : {&positive, &negative, &values}) {
       *memory = context.allocate(rows * sizeof(S));

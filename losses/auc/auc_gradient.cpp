@@ -49,7 +49,7 @@ template <std::size_t kCount, class F> std::array<double, kCount> fit(double hal
 }  // namespace
 
 template <class S>
-void AucGradientTable<S>::plan(const Context& context, double r, double step, int count) {
+void AucGradientTable<S>::build(const Context& context, double r, double step, int count) {
   // The poles of sg_r lie pi/r from the real axis: intervals of 0.26/r leave an error of
   // (2 pi / 0.13)^-(degree + 1), 2e-7 in float.
   const int pieces = std::max(1, static_cast<int>(std::ceil(r * step / 0.26)));

@@ -1,7 +1,7 @@
 // The table behind AucGradient (kernels/rows/auc_row.h, kernels/rows/auc_table.h). Each interval's
 // polynomial interpolates r sg_r' at the interval's Chebyshev points. A whole number of intervals
-// makes one step ds, so plan() computes everything that depends on r and ds alone once; fill() only
-// adds it up, on either device.
+// makes one step ds, so build() computes everything that depends on r and ds alone once; fill()
+// only adds it up, on either device.
 #pragma once
 
 #include "engine/device/context.h"
@@ -14,10 +14,10 @@ namespace rk {
 template <class S> class AucGradientTable {
  public:
   // Thresholds -1 + m step, m < count.
-  void plan(const Context& context, double r, double step, int count);
+  void build(const Context& context, double r, double step, int count);
   // slopes [2 count]: positive pairs', then negative pairs'
   void fill(const Context& context, const S* slopes) const;
-  // Points into the table, which only plan() moves.
+  // Points into the table, which only build() moves.
   AucGradient<S> gradient() const { return gradient_; }
   // The first half for positive pairs, the second half for negative ones.
   const S* coefficients() const { return coefficients_.as<S>(); }

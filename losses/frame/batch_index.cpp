@@ -8,7 +8,7 @@
 
 namespace rk {
 
-void BatchIndex::plan(const LossShape& shape) {
+void BatchIndex::allocate(const LossShape& shape) {
   const std::int64_t columns = shape.rows + shape.memory;
   expect(shape.rows >= 0 && shape.memory >= 0 &&
              columns <= std::numeric_limits<std::int32_t>::max() - 2 * kLanes,
@@ -29,7 +29,7 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
   const auto rows = static_cast<std::size_t>(rows_);
   const auto columns = static_cast<std::size_t>(columns_);
   expect(columns <= order_.size() && rows <= positives_.size(),
-         "[loss] expected at most {} rows and {} columns as planned, got {} and {}",
+         "[loss] expected at most {} rows and {} columns as allocated, got {} and {}",
          positives_.size(), order_.size(), rows, columns);
 
   for (std::size_t c = 0; c < columns; ++c) {

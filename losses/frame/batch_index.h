@@ -13,9 +13,9 @@ namespace rk {
 
 class BatchIndex {
  public:
-  void plan(const LossShape& shape);
+  void allocate(const LossShape& shape);
 
-  // Does not allocate. Sizes must be within those of plan().
+  // Does not allocate. Sizes must be within those of allocate().
   template <class S> void build(const LossInput<S>& input);
 
   int rows() const { return rows_; }

@@ -5,7 +5,8 @@
 namespace rk {
 
 template <class S>
-void DeviceBatch<S>::plan(const Context& context, const LossShape& shape, std::size_t param_bytes) {
+void DeviceBatch<S>::allocate(const Context& context, const LossShape& shape,
+                              std::size_t param_bytes) {
   const auto rows = static_cast<std::size_t>(shape.rows);
   const auto columns = static_cast<std::size_t>(shape.rows + shape.memory);
   packed_ = PackedMemory();
@@ -19,7 +20,7 @@ void DeviceBatch<S>::plan(const Context& context, const LossShape& shape, std::s
   numbers_ = packed_.add(sizeof(BatchNumbers));
   params_ = packed_.add(param_bytes);
   counted_ = packed_.add(rows);
-  packed_.plan(context);
+  packed_.allocate(context);
 }
 
 template <class S>

@@ -14,7 +14,7 @@ namespace rk {
 template <class S> class DeviceBatch {
  public:
   // param_bytes: size of the rows' parameters, which are copied along.
-  void plan(const Context& context, const LossShape& shape, std::size_t param_bytes);
+  void allocate(const Context& context, const LossShape& shape, std::size_t param_bytes);
 
   // counts(row): whether a row has a loss.
   template <class Counts>
@@ -36,7 +36,7 @@ template <class S> class DeviceBatch {
   void begin(const BatchIndex& index, S weight, const BatchNumbers& numbers,
              std::span<const std::byte> params);
 
-  // Offsets of the pieces, for the planned sizes.
+  // Offsets of the pieces, for the allocated sizes.
   std::size_t classes_ = 0, members_ = 0, first_members_ = 0, member_counts_ = 0, image_ids_ = 0,
               weight_ = 0, numbers_ = 0, params_ = 0, counted_ = 0;
   int rows_ = 0;

@@ -1,7 +1,7 @@
 // A loss over a batch of embeddings: its value and its exact gradient, on the CPU or on a GPU.
 //
 //   auto loss = make_loss<float>("smooth_ap:tau=0.01");            // losses/registry.h
-//   loss->plan(context, {.rows = 128, .memory = 0, .dim = 512});   // the only call that allocates
+//   loss->allocate(context, {.rows = 128, .dim = 512});            // the only call that does
 //   loss->prepare(context, input);             // every batch: labels, from the host
 //   loss->launch(context, input, gradients);   // the device's work; asynchronous on a GPU
 //   LossValue value = loss->result(context);   // waits
@@ -11,7 +11,7 @@
 //
 // Embeddings [N, D] are used unchanged (already of unit length); the gradient is that of the
 // formula as a function of S = E E^T. The gallery of query i is the batch without i, then the
-// memory's columns, minus every column with the query's identity. P_i and N_i are its items with
+// memory's columns, minus every column with the query's image_id. P_i and N_i are its items with
 // the same and with another label. With no valid query the loss and all gradients are exactly 0.
 // Labels are arbitrary int64; nsl and proxy_anchor require 0 <= label < classes, the row of the
 // proxies.
@@ -75,7 +75,7 @@ template <class S> class Loss {
 
   // Reserves everything a batch needs; call it again when a size grows or the number of threads
   // changes.
-  virtual void plan(const Context& context, const LossShape& shape) = 0;
+  virtual void allocate(const Context& context, const LossShape& shape) = 0;
 
   virtual void prepare(const Context& context, const LossInput<S>& input) = 0;
 
@@ -102,7 +102,7 @@ template <class S> class Loss {
     static_cast<LossValue&>(output) = result(context);
   }
 
-  // Bytes reserved by plan(); on a GPU, of the GPU's memory.
+  // Bytes reserved by allocate(); on a GPU, of the GPU's memory.
   virtual std::int64_t bytes() const = 0;
 
  protected:

@@ -12,7 +12,7 @@ namespace rk {
 
 template <class T> class PendingLoss {
  public:
-  void plan(const Context& context) { value_.plan(context); }
+  void allocate(const Context& context) { value_.allocate(context); }
   T* device_ptr() const { return value_.device_ptr(); }
 
   void fetch(const Context& context, std::int64_t valid_queries) {

@@ -33,8 +33,8 @@ template <class S> void ProxyMatrix<S>::check(const BadProxy& bad) {
   }
 }
 
-template <class S> void ProxyMatrix<S>::plan(const Context& context, const LossShape& shape) {
-  planned_ = shape;
+template <class S> void ProxyMatrix<S>::allocate(const Context& context, const LossShape& shape) {
+  allocated_ = shape;
   const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
   const std::int64_t columns = classes_by_items_ ? shape.rows : shape.classes;
   const auto room = [&](std::int64_t elements, std::size_t bytes) {
@@ -50,9 +50,10 @@ template <class S> void ProxyMatrix<S>::plan(const Context& context, const LossS
 template <class S>
 void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input, BadProxy* bad) {
   expect(
-      input.rows <= planned_.rows && input.classes <= planned_.classes && input.dim == planned_.dim,
-      "[loss] expected at most {} rows and {} classes of dimension {} as planned, got {}, {}, {}",
-      planned_.rows, planned_.classes, planned_.dim, input.rows, input.classes, input.dim);
+      input.rows <= allocated_.rows && input.classes <= allocated_.classes &&
+          input.dim == allocated_.dim,
+      "[loss] expected at most {} rows and {} classes of dimension {} as allocated, got {}, {}, {}",
+      allocated_.rows, allocated_.classes, allocated_.dim, input.rows, input.classes, input.dim);
   normalise(context, input, bad);
   const Factor proxies(proxies_.as<S>(), input.classes, input.dim, input.dim);
   const Factor items(input.embeddings, input.rows, input.dim, input.dim);

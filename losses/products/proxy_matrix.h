@@ -23,7 +23,7 @@ template <class S> class ProxyMatrix {
  public:
   explicit ProxyMatrix(bool classes_by_items) : classes_by_items_(classes_by_items) {}
 
-  void plan(const Context& context, const LossShape& shape);
+  void allocate(const Context& context, const LossShape& shape);
   // bad: in the context's memory; set to what is wrong with the proxies.
   void forward(const Context& context, const LossInput<S>& input, BadProxy* bad);
   void backward(const Context& context, const LossInput<S>& input,
@@ -46,7 +46,7 @@ template <class S> class ProxyMatrix {
   Memory proxies_;  // of unit length, [C, D]
   Memory lengths_;  // double [C]
   std::int64_t stride_ = 0;
-  LossShape planned_;
+  LossShape allocated_;
 };
 
 }  // namespace rk

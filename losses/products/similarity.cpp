@@ -45,13 +45,14 @@ void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i
 
 }  // namespace
 
-template <class S> void SimilarityMatrix<S>::plan(const Context& context, const LossShape& shape) {
+template <class S>
+void SimilarityMatrix<S>::allocate(const Context& context, const LossShape& shape) {
   capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
   matrix_ = context.allocate(static_cast<std::size_t>(capacity_) * sizeof(S));
   context.clear(matrix_.data(), matrix_.bytes());  // rows load the padding after their columns
   symmetric_.reset();
   if (std::is_same_v<S, float> && !context.on_gpu()) {
-    symmetric_.emplace().plan(context, shape.rows, shape.dim);
+    symmetric_.emplace().allocate(context, shape.rows, shape.dim);
   }
 }
 
@@ -59,7 +60,7 @@ template <class S>
 void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& input) {
   stride_ = row_stride(input.rows + input.memory);
   expect(input.rows * stride_ <= capacity_,
-         "[loss] expected a batch within what was planned, got {}"
+         "[loss] expected a batch within what was allocated, got {}"
          " rows and {} of memory",
          input.rows, input.memory);
   bool halved = false;

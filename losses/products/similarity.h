@@ -17,7 +17,7 @@ namespace rk {
 
 template <class S> class SimilarityMatrix {
  public:
-  void plan(const Context& context, const LossShape& shape);
+  void allocate(const Context& context, const LossShape& shape);
   void forward(const Context& context, const LossInput<S>& input);
   // `nonzeros`: how many elements of G are not 0, which only the CPU knows. If they are few, rows
   // are added up instead of a matrix product. Afterwards the square part of the matrix holds

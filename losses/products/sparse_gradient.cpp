@@ -16,7 +16,7 @@ template <class S> void add_scaled(S factor, const S* from, std::int64_t count, 
 
 }  // namespace
 
-template <class S> void SparseGradient<S>::plan(const LossShape& shape, int width) {
+template <class S> void SparseGradient<S>::allocate(const LossShape& shape, int width) {
   width_ = width;
   const auto rows = static_cast<std::size_t>(shape.rows);
   nonzeros_.resize(rows * static_cast<std::size_t>(width));
@@ -61,7 +61,7 @@ void SparseGradient<S>::backward(const Context& context, const LossInput<S>& inp
   const std::int64_t rows = input.rows;
   const std::int64_t dim = input.dim;
   expect(rows * width_ <= static_cast<std::int64_t>(nonzeros_.size()),
-         "[sparse_gradient] expected a batch within what was planned, got {} rows", rows);
+         "[sparse_gradient] expected a batch within what was allocated, got {} rows", rows);
   find_incoming(rows);
   parallel_by_work(context.threads(), rows, work_.data(),
                    [&](std::int64_t begin, std::int64_t end, int) {

@@ -23,7 +23,7 @@ template <class S> class SparseGradient {
   };
 
   // For batches of up to shape.rows rows of `width` non-zeros; the only call that allocates.
-  void plan(const LossShape& shape, int width);
+  void allocate(const LossShape& shape, int width);
 
   // [width]; the caller must write all of them before backward(). Columns may repeat.
   NonZero* row(std::int64_t query) { return nonzeros_.data() + query * width_; }

@@ -48,7 +48,7 @@ void write_upper(const float* tile, std::int64_t count, float* to, std::int64_t 
 
 }  // namespace
 
-void SymmetricProduct::plan(const Context& context, std::int64_t rows, std::int64_t dim) {
+void SymmetricProduct::allocate(const Context& context, std::int64_t rows, std::int64_t dim) {
   if (rows < kFewestRows) return;
   threads_ = context.threads();
   tiles_ = tiles_of(rows);
@@ -80,7 +80,7 @@ void SymmetricProduct::run(const Context& context, std::int64_t rows, std::int64
                            const float* e, float* s, std::int64_t stride) {
   const std::int64_t tiles = tiles_of(rows);
   expect(product_.has_value() && tiles <= tiles_ && dim <= depth_,
-         "[symmetric_product] expected up to {} x {} as planned, got {} x {}", tiles_ * kTile,
+         "[symmetric_product] expected up to {} x {} as allocated, got {} x {}", tiles_ * kTile,
          depth_, rows, dim);
   const int threads = std::min(threads_, context.threads());
   const Input input{e, rows, dim};

@@ -26,7 +26,7 @@ class SymmetricProduct {
   }
 
   // For products of up to rows x dim for which pays() holds; the only call that allocates.
-  void plan(const Context& context, std::int64_t rows, std::int64_t dim);
+  void allocate(const Context& context, std::int64_t rows, std::int64_t dim);
   void run(const Context& context, std::int64_t rows, std::int64_t dim, const float* e, float* s,
            std::int64_t stride);
   std::int64_t bytes() const;

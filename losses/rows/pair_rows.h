@@ -29,7 +29,7 @@ template <class S, class Row> class PairRows final : public CpuRows<S, Row> {
 
   PairRows(const Context& context, const Params& params, const LossShape& shape)
       : CpuRows<S, Row>(context, params, shape), pairs_(static_cast<std::size_t>(shape.rows)) {
-    gradient_.plan(shape, 2);
+    gradient_.allocate(shape, 2);
   }
 
   void measure(const Context& context, const Batch& batch, S* stats, int width) override {

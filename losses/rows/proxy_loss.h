@@ -23,25 +23,25 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   using Params = typename Row::Params;
   explicit ProxyLoss(const Params& params) : params_(params) {}
 
-  void plan(const Context& context, const LossShape& shape) override {
-    planned_ = shape;
+  void allocate(const Context& context, const LossShape& shape) override {
+    allocated_ = shape;
     const std::int64_t rows = rows_of(shape);
     const std::int64_t columns = Row::kRowIsClass ? shape.rows : shape.classes;
-    matrix_.plan(context, shape);
+    matrix_.allocate(context, shape);
     losses_ = context.allocate(static_cast<std::size_t>(rows) * sizeof(S));
     rows_ = make_proxy_rows<S, Row>(context, static_cast<int>(rows), static_cast<int>(columns));
     packed_ = PackedMemory();
     numbers_ = packed_.add(sizeof(BatchNumbers));
     labels_ = packed_.add(static_cast<std::size_t>(shape.rows) * sizeof(std::int64_t));
     shares_ = packed_.add(static_cast<std::size_t>(shape.classes) * sizeof(S));
-    packed_.plan(context);
-    result_.plan(context);
+    packed_.allocate(context);
+    result_.allocate(context);
   }
 
   void prepare(const Context& context, const LossInput<S>& input) override {
-    expect(input.rows <= planned_.rows && input.classes <= planned_.classes,
-           "[loss] expected at most {} rows and {} classes as planned, got {} and {}",
-           planned_.rows, planned_.classes, input.rows, input.classes);
+    expect(input.rows <= allocated_.rows && input.classes <= allocated_.classes,
+           "[loss] expected at most {} rows and {} classes as allocated, got {} and {}",
+           allocated_.rows, allocated_.classes, input.rows, input.classes);
     check_proxy_labels(input.rows, input.labels, input.classes);
     packed_.begin();
     items_ = input.rows;
@@ -116,7 +116,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   }
 
   Params params_;
-  LossShape planned_;
+  LossShape allocated_;
   std::int64_t items_ = 0;
   ProxyMatrix<S> matrix_{Row::kRowIsClass};
   std::unique_ptr<ProxyRowsBody<S, Row>> rows_;

@@ -8,8 +8,8 @@
 //   S grad_weight(const BatchIndex&);           the same for the gradient; differs if a paper's
 //                                               code does
 //   void begin(const BatchIndex&);              optional: sets params that depend on the batch
-//   void plan(const Context&, const LossShape&) optional: allocates
-//   std::int64_t bytes() const;                 goes with plan(): how much it allocates
+//   void allocate(const Context&, const LossShape&)  optional: reserves memory of its own
+//   std::int64_t bytes() const;                 goes with allocate(): how much that is
 // If rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
 // stats, which are added up in the order of the rows; Row::finish (kernels/rows/batch_numbers.h)
 // computes from the totals what the rows need; only then does Row::row run
@@ -73,14 +73,15 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
  public:
   explicit RowLoss(Formula formula) : formula_(std::move(formula)) {}
 
-  void plan(const Context& context, const LossShape& shape) override {
-    index_.plan(shape);
-    batch_.plan(context, shape, sizeof(Params));
-    similarity_.plan(context, shape);
+  void allocate(const Context& context, const LossShape& shape) override {
+    index_.allocate(shape);
+    batch_.allocate(context, shape, sizeof(Params));
+    similarity_.allocate(context, shape);
     losses_ = context.allocate(static_cast<std::size_t>(shape.rows) * sizeof(S));
-    loss_.plan(context);
-    if constexpr (requires { formula_.plan(context, shape); }) formula_.plan(context, shape);
-    if constexpr (kMeasured) totals_.plan(context, shape, formula_.params);
+    loss_.allocate(context);
+    if constexpr (requires { formula_.allocate(context, shape); })
+      formula_.allocate(context, shape);
+    if constexpr (kMeasured) totals_.allocate(context, shape, formula_.params);
     rows_ = make_rows<S, Row>(context, formula_.params, shape);
     if constexpr (kUnevenWork) work_.resize(static_cast<std::size_t>(shape.rows + 1));
   }

@@ -15,7 +15,7 @@ template <class S, class Row> class RowTotals {
   using Params = typename Row::Params;
 
   // Tells `params` where row() will find slopes.
-  void plan(const Context& context, const LossShape& shape, Params& params) {
+  void allocate(const Context& context, const LossShape& shape, Params& params) {
     width_ = Row::stats(params);
     const std::int64_t slopes = Row::slopes(params, static_cast<int>(shape.rows));
     stats_ = room<S>(context, shape.rows * width_);

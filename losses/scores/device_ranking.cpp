@@ -9,7 +9,7 @@
 
 namespace rk {
 
-void DeviceRanking::plan(const Context& context, std::int64_t count, bool segmented) {
+void DeviceRanking::allocate(const Context& context, std::int64_t count, bool segmented) {
   expect(count < std::int64_t{1} << 31, "[ranking] expected fewer than 2^31 scores, got {}", count);
   const auto room = [&](std::int64_t elements, std::size_t bytes) {
     return context.allocate(static_cast<std::size_t>(elements) * bytes);

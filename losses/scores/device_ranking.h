@@ -31,7 +31,7 @@ class DeviceRanking {
   };
 
   // For up to `count` scores; segmented: whether there may be more than one segment.
-  void plan(const Context& context, std::int64_t count, bool segmented);
+  void allocate(const Context& context, std::int64_t count, bool segmented);
   void launch(const Context& context, const Batch& batch) const;
   std::int64_t bytes() const;
 

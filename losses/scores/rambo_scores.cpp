@@ -63,7 +63,7 @@ template <class S> class CpuRanker final : public Ranker<S> {
  public:
   CpuRanker(const Context& context, const Rankings<S>& what, const LossShape& shape) : what_(what) {
     const std::int64_t all = shape.rows * shape.classes;
-    ranking_.plan(context, what.overall() ? all : shape.rows);
+    ranking_.allocate(context, what.overall() ? all : shape.rows);
     grad_by_class_ = Buffer::of<S>(what.by_class() && what.overall() ? all : 0);
   }
   void prepare(const Context& /*context*/, const LossInput<S>& /*input*/) override {}
@@ -121,12 +121,12 @@ class GpuRanker final : public Ranker<float> {
   GpuRanker(const Context& context, const Rankings<float>& what, const LossShape& shape)
       : what_(what) {
     const std::int64_t all = shape.rows * shape.classes;
-    ranking_.plan(context, all, what.by_class() && shape.classes > 1);
+    ranking_.allocate(context, all, what.by_class() && shape.classes > 1);
     const auto list = static_cast<std::size_t>(all) * sizeof(std::uint32_t);
     by_class_ = packed_.add(what.by_class() ? list : 0);
     overall_ = packed_.add(what.overall() ? list : 0);
     targets_ = packed_.add(static_cast<std::size_t>(all));
-    packed_.plan(context);
+    packed_.allocate(context);
   }
 
   void prepare(const Context& context, const LossInput<float>& input) override {
@@ -209,16 +209,16 @@ template <class S> class RamboScores final : public Loss<S> {
   RamboScores(const LossValues& values, double beta)
       : what_{.params = {values.number("lambda"), values.number("margin")}, .beta = beta} {}
 
-  void plan(const Context& context, const LossShape& shape) override {
+  void allocate(const Context& context, const LossShape& shape) override {
     capacity_ = shape.rows * shape.classes;
     positives_.of_class.resize(static_cast<std::size_t>(shape.classes));
-    loss_.plan(context);
+    loss_.allocate(context);
     ranker_ = make_ranker<S>(context, what_, shape);
   }
 
   void prepare(const Context& context, const LossInput<S>& input) override {
     const std::int64_t all = input.rows * input.classes;
-    expect(all <= capacity_, "[loss] expected at most {} scores as planned, got {}", capacity_,
+    expect(all <= capacity_, "[loss] expected at most {} scores as allocated, got {}", capacity_,
            all);
     positives_.count(input);
     ranker_->prepare(context, input);

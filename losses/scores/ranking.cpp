@@ -15,7 +15,7 @@ constexpr std::int64_t kWorthThreads = 1 << 15;
 
 }  // namespace
 
-template <class S> void Ranking<S>::plan(const Context& context, std::int64_t n) {
+template <class S> void Ranking<S>::allocate(const Context& context, std::int64_t n) {
   expect(n < kLongest, "[ranking] expected fewer than 2^31 scores, got {}", n);
   threads_ = context.threads();
   for (Buffer& buffer : keys_) buffer = Buffer::of<Key>(n);

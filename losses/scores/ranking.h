@@ -26,7 +26,7 @@ template <class S> class Ranking {
   };
 
   // For rankings of up to n scores. Throws DeviceError if memory does not suffice.
-  void plan(const Context& context, std::int64_t n);
+  void allocate(const Context& context, std::int64_t n);
 
   // Takes scores and targets of n items, `stride` apart; at least one target must be 1. Returns
   // 1 - AP, as the mean of (negatives above)/(rank): nothing cancels, however small it is. Writes

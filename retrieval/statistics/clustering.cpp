@@ -355,16 +355,6 @@ void check(const Rows& rows, const ClusteringOptions& options) {
 
 }  // namespace
 
-std::optional<std::vector<std::int64_t>> k_means_start(const Context& context,
-                                                       const EmbeddingView& set,
-                                                       const EmbeddingView* more,
-                                                       const ClusteringOptions& options) {
-  Rows rows(context, set, more);
-  check(rows, options);
-  largest_score_of_any(context, set, more);
-  return draw_start(rows, options);
-}
-
 std::optional<Clustering> k_means(const Context& context, const EmbeddingView& set,
                                   const EmbeddingView* more, const ClusteringOptions& options) {
   Rows rows(context, set, more);
@@ -385,6 +375,7 @@ std::optional<Clustering> k_means(const Context& context, const EmbeddingView& s
     if (iteration == options.iterations || !lloyd.move()) {
       if (options.progress) options.progress(1);
       Clustering out = lloyd.result();
+      out.start = *start;
       out.iterations = iteration;
       return out;
     }

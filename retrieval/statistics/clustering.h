@@ -34,19 +34,15 @@ struct ClusteringOptions {
 
 struct Clustering {
   std::vector<std::int64_t> cluster;  // of every row of the set, then of every row of `more`
-  std::int64_t clusters = 0;          // as requested
-  std::int64_t empty = 0;             // clusters without a row
-  double squares = 0;                 // sum over rows of the squared distance to the centre
-  int iterations = 0;                 // how many were done
-  std::size_t bytes = 0;              // peak memory beyond the input
+  // The row that each cluster started from, in the order drawn; if there are fewer distinct rows
+  // than clusters, rows repeat.
+  std::vector<std::int64_t> start;
+  std::int64_t clusters = 0;  // as requested
+  std::int64_t empty = 0;     // clusters without a row
+  double squares = 0;         // sum over rows of the squared distance to the centre
+  int iterations = 0;         // how many were done
+  std::size_t bytes = 0;      // peak memory beyond the input
 };
-
-// The rows that k-means starts from, in the order drawn; if there are fewer distinct rows than
-// clusters, rows repeat. Returns nullopt if interrupted.
-std::optional<std::vector<std::int64_t>> k_means_start(const Context& context,
-                                                       const EmbeddingView& set,
-                                                       const EmbeddingView* more,
-                                                       const ClusteringOptions& options);
 
 // Returns nullopt if interrupted. `more` may be nullptr. Throws InputError if float32 cannot hold
 // the inner products of any two rows (retrieval/passes/largest_score.h).

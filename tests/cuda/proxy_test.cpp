@@ -25,7 +25,7 @@ class Both {
         made_up::data(LossKind::kProxies, {.rows = 20, .dim = kDim, .classes = 300}, 1));
     for (const Context* context : {&cpu_, &gpu_}) {
       losses_.push_back(make_loss<float>(name));
-      losses_.back()->plan(*context, data_.shape());
+      losses_.back()->allocate(*context, data_.shape());
     }
   }
 

@@ -42,7 +42,7 @@ template <class S> struct Written {
 template <class S> AucGradientTable<S> auc_table(const S* slopes) {
   const Context context(1);
   AucGradientTable<S> table;
-  table.plan(context, 7, 0.25, 9);
+  table.build(context, 7, 0.25, 9);
   table.fill(context, slopes);
   return table;
 }

@@ -25,10 +25,10 @@
 #include "data/images/decoders.h"
 #include "data/images/encode_png.h"
 #include "engine/base/error.h"
-#include "engine/base/note.h"
 #include "engine/base/random.h"
 #include "engine/system/read_file.h"
 #include "tests/support/goldens/image_goldens.h"
+#include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
@@ -147,16 +147,14 @@ TEST(Decode, WarningsAboutHeadersAreNoDamage) {
 TEST(Decode, BytesBeforeTheEndOfAScanAreNoDamage) {
   const std::vector<std::byte> whole = golden_file("files/q75_420.jpg");
   const std::string expected = hash(decode_image(whole, "x"));
-  std::vector<std::string> notes;
-  send_notes([&](const std::string& line) { notes.push_back(line); });
+  const HeardNotes notes;
   for (const int padding : {1, 2, 500}) {
     std::vector<std::byte> file = whole;
     file.insert(file.end() - 2, static_cast<std::size_t>(padding), std::byte{0});
     EXPECT_EQ(hash(decode_image(file, "padded.jpg")), expected) << padding;
   }
-  send_notes_to_standard_error();
-  ASSERT_EQ(notes.size(), 1U);  // one for all three files
-  EXPECT_NE(notes[0].find("padded.jpg: an odd JPEG"), std::string::npos) << notes[0];
+  ASSERT_EQ(notes.lines.size(), 1U);  // one for all three files
+  EXPECT_NE(notes.lines[0].find("padded.jpg: an odd JPEG"), std::string::npos) << notes.lines[0];
 
   std::vector<std::byte> other = whole;
   other.insert(other.end() - 2, 40, std::byte{7});
@@ -188,9 +186,9 @@ TEST(Decode, AProgressivePictureWithoutItsLastScansIsNoted) {
   const std::vector<std::byte> whole = golden_file("files/prog_444.jpg");
   std::vector<std::string> notes;
   for (const int scans : {1, 3, 9, 100}) {
-    send_notes([&](const std::string& line) { notes.push_back(line); });
+    const HeardNotes heard;
     (void)decode_image(cut_before_scan(whole, scans), fmt::format("{}.jpg", scans));
-    send_notes_to_standard_error();
+    notes.insert(notes.end(), heard.lines.begin(), heard.lines.end());
   }
   ASSERT_EQ(notes.size(), 3U);  // there are not a hundred
   for (const std::string& line : notes) {

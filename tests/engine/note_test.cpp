@@ -1,5 +1,7 @@
 #include "engine/base/note.h"
 
+#include "tests/support/heard_notes.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -8,18 +10,21 @@ namespace rk {
 namespace {
 
 TEST(Note, EachLineOnceToWhoeverListens) {
-  std::vector<std::string> heard;
-  send_notes([&](const std::string& line) { heard.push_back(line); });
+  testing::internal::CaptureStderr();
+  for (const char* line : {"quick", "quick"}) note(line);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "note: quick\n");
+  const HeardNotes heard;
   for (const char* line : {"slow", "slower", "slow"}) note(line);
-  EXPECT_EQ(heard, (std::vector<std::string>{"slow", "slower"}));
+  const std::vector<std::string> expected{"slow", "slower"};
+  EXPECT_EQ(heard.lines, expected);
+  {
+    const HeardNotes anew;
+    note("slow");
+    EXPECT_EQ(anew.lines, std::vector<std::string>{"slow"});
+  }
   send_notes(nullptr);
   note("slow");
-  testing::internal::CaptureStderr();
-  send_notes_to_standard_error();
-  note("slow");
-  note("slow");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "note: slow\n");
-  EXPECT_EQ(heard.size(), 2U);
+  EXPECT_EQ(heard.lines, expected);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // `bench step` on the emulated GPU: that it runs, what its roofline counts, and the file of engines
 // that --tune writes.
-#include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "layers/conv2d.h"
 #include "layers/gpu/gradient_sums.h"
@@ -9,6 +8,7 @@
 #include "layers/networks/network.h"
 #include "tests/host_gpu/device/stream.h"
 #include "tests/support/child_process.h"
+#include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_step_device.h"
@@ -151,29 +151,27 @@ TEST(BenchStepDevice, PlansOfAnotherGpuAreKept) {
 TEST(BenchStepDevice, ARefusalDoesNotEndTheTuning) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
-  std::vector<std::string> notes;
-  send_notes([&](const std::string& line) { notes.push_back(line); });
+  HeardNotes notes;
   for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
     TrainerOptions options = small();
     options.batchnorm = mode;
     const std::string path =
         (folder.path() / (mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt")).string();
     int results = 0;
-    notes.clear();
+    notes.lines.clear();
     // Algorithms are compared by replays, so refused captures refuse the comparisons.
     host_gpu::refuse_captures(true);
     EXPECT_EQ(tune_plans(context, options, 1, kNoEnd, path, [&](const TunedGraph&) { ++results; }),
               0);
     host_gpu::refuse_captures(false);
     EXPECT_GT(results, 10);
-    EXPECT_GT(std::ranges::count_if(notes,
+    EXPECT_GT(std::ranges::count_if(notes.lines,
                                     [](const std::string& line) {
                                       return line.find("it is not tuned") != std::string::npos;
                                     }),
               3);
     EXPECT_GT(time_device_step(context, options, 1, 0, path).step.median, 0);
   }
-  send_notes_to_standard_error();
 }
 
 // The plan that is best for one algorithm behind a convolution must not be part of another's times.

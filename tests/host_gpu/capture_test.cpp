@@ -1,6 +1,6 @@
 // A step that cannot be captured must run all the same.
-#include "engine/base/note.h"
 #include "tests/host_gpu/device/stream.h"
+#include "tests/support/heard_notes.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
@@ -31,21 +31,15 @@ std::vector<float> trained(bool graph) {
 
 class CaptureTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    host_gpu::refuse_captures(true);
-    send_notes([this](const std::string& line) { notes_.push_back(line); });
-  }
-  void TearDown() override {
-    host_gpu::refuse_captures(false);
-    send_notes_to_standard_error();
-  }
-  std::vector<std::string> notes_;
+  void SetUp() override { host_gpu::refuse_captures(true); }
+  void TearDown() override { host_gpu::refuse_captures(false); }
+  const HeardNotes notes_;
 };
 
 TEST_F(CaptureTest, AStepThatCannotBeCapturedIsStartedKernelByKernel) {
   const std::vector<float> got = trained(true);
-  ASSERT_EQ(notes_.size(), 1U);
-  EXPECT_NE(notes_[0].find("cannot be captured"), std::string::npos) << notes_[0];
+  ASSERT_EQ(notes_.lines.size(), 1U);
+  EXPECT_NE(notes_.lines[0].find("cannot be captured"), std::string::npos) << notes_.lines[0];
   EXPECT_EQ(got, trained(false));
 }
 

@@ -26,7 +26,7 @@ template <class T> Memory copy_of(const Context& context, const std::vector<T>& 
 double loss_of(const LossSpec& spec, const LossData<float>& data) {
   const Context gpu(1, Device{.cuda = true});
   const auto loss = make_loss<float>(spec);
-  loss->plan(gpu, data.shape());
+  loss->allocate(gpu, data.shape());
   const Memory embeddings = copy_of(gpu, data.embeddings);
   const Memory memory = copy_of(gpu, data.memory_embeddings);
   const Memory proxies = copy_of(gpu, data.proxies);

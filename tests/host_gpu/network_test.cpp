@@ -1,12 +1,12 @@
 // The GPU path's nodes must ask cuDNN for exactly the graphs that they list (Node::graphs), and
 // must list the same ones without a GPU; gradients of normalisations that share their input. On the
 // emulated GPU.
-#include "engine/base/note.h"
 #include "layers/conv_bn.h"
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph.h"
 #include "tests/cuda/network_on_gpu.h"
 #include "tests/host_gpu/graph_log.h"
+#include "tests/support/heard_notes.h"
 #include "tests/support/node_harness.h"
 
 #include <gtest/gtest.h>
@@ -112,8 +112,7 @@ TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
 // own kernels.
 TEST(HostGpuNetworkForms, RefusedFusionsAreComputedInParts) {
   using Op = Graph::Op;
-  std::vector<std::string> notes;
-  send_notes([&](const std::string& line) { notes.push_back(line); });
+  HeardNotes notes;
   host_gpu::refuse_graphs([](const Graph& graph) {
     return graph.operations().size() > 1 || graph.has(Op::kBatchNorm);
   });
@@ -125,13 +124,12 @@ TEST(HostGpuNetworkForms, RefusedFusionsAreComputedInParts) {
     }
   }
   host_gpu::refuse_graphs(nullptr);
-  send_notes_to_standard_error();
   for (const Graph& graph : host_gpu::graphs_built()) {
     EXPECT_EQ(graph.operations().size(), 1U) << graph.text();
   }
   const auto count = [&](const char* what) {
     return std::ranges::count_if(
-        notes, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+        notes.lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
   };
   EXPECT_GT(count("it is computed in parts"), 10);
   EXPECT_GT(count("our own kernels take its place"), 10);

@@ -1,11 +1,11 @@
 // A system that gives no page-locked memory, on the emulated GPU: one note, and the same bits.
 #include "engine/device/pinned_buffer.h"
 #include "engine/base/error.h"
-#include "engine/base/note.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
 #include "tests/host_gpu/device/memory.h"
+#include "tests/support/heard_notes.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
@@ -19,16 +19,10 @@ namespace {
 
 class NoPageLocking : public testing::Test {
  protected:
-  NoPageLocking() {
-    host_gpu::set_page_locking(false);
-    send_notes([this](const std::string& line) { notes_.push_back(line); });
-  }
-  ~NoPageLocking() override {
-    host_gpu::set_page_locking(true);
-    send_notes_to_standard_error();
-  }
+  NoPageLocking() { host_gpu::set_page_locking(false); }
+  ~NoPageLocking() override { host_gpu::set_page_locking(true); }
 
-  std::vector<std::string> notes_;
+  const HeardNotes notes_;
 };
 
 TEST_F(NoPageLocking, CopiesGoThroughOrdinaryMemoryWithOneNote) {
@@ -45,12 +39,13 @@ TEST_F(NoPageLocking, CopiesGoThroughOrdinaryMemoryWithOneNote) {
     cuda.upload(device.as<float>(), values, 12);
     EXPECT_EQ(device.values<float>()[2], 5);
   }
-  ASSERT_EQ(notes_.size(), 1U);
-  EXPECT_TRUE(notes_[0].starts_with("the system gives no page-locked memory")) << notes_[0];
+  ASSERT_EQ(notes_.lines.size(), 1U);
+  EXPECT_TRUE(notes_.lines[0].starts_with("the system gives no page-locked memory"))
+      << notes_.lines[0];
   host_gpu::set_page_locking(true);
   EXPECT_TRUE(PinnedBuffer(12).page_locked());
   EXPECT_TRUE(PinnedBuffer().page_locked());
-  EXPECT_EQ(notes_.size(), 1U);
+  EXPECT_EQ(notes_.lines.size(), 1U);
 }
 
 // A captured step that copied from or to the host would fail without page-locked memory.
@@ -83,7 +78,7 @@ TEST_F(NoPageLocking, TrainingGivesTheSameBits) {
     EXPECT_EQ(losses[0], losses[1]);
     EXPECT_EQ(values[0], values[1]);
   }
-  EXPECT_EQ(notes_.size(), 1U);
+  EXPECT_EQ(notes_.lines.size(), 1U);
 }
 
 TEST(HostGpu, CopiesOfTheHostAreNoPartOfACapture) {

@@ -39,7 +39,7 @@ TEST(LossAllocation, RunAllocatesNothing) {
     // In double: float uses oneDNN's products, which keep a cache of their own.
     const LossData<double> data = made_up::data(entry.kind, wanted, 5);
     const auto loss = make_loss<double>(entry.name);
-    loss->plan(context, data.shape());
+    loss->allocate(context, data.shape());
     std::vector<double> grad(static_cast<std::size_t>(data.grad_elements(entry.kind)));
     std::vector<double> grad_proxies(static_cast<std::size_t>(data.proxy_elements(entry.kind)));
     LossOutput<double> output;
@@ -66,7 +66,7 @@ TEST(LossAllocation, ALargeBatchTakesLessThanThreeMatrices) {
     const auto loss = make_loss<float>(entry.name);
     // As many proxies as items would be the largest matrix that makes sense.
     const std::int64_t classes = entry.kind == LossKind::kScores ? 1 : kRows;
-    loss->plan(context, {.rows = kRows, .memory = 0, .dim = 128, .classes = classes});
+    loss->allocate(context, {.rows = kRows, .memory = 0, .dim = 128, .classes = classes});
     const double matrices = static_cast<double>(loss->bytes()) / kMatrix;
     EXPECT_LT(matrices, 3) << entry.name;
     if (entry.kind != LossKind::kScores) {

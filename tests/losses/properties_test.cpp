@@ -235,7 +235,7 @@ TEST_P(LossProperties, NothingIsWrittenOutsideTheGradient) {
   constexpr std::size_t kGuard = 64;
   constexpr float kSentinel = 12345.5F;
   const auto loss = make_loss<float>(spec_);
-  loss->plan(context_, data.shape());
+  loss->allocate(context_, data.shape());
   const auto guarded = [&](std::int64_t elements) {
     std::vector<float> out(static_cast<std::size_t>(elements) + 2 * kGuard, kSentinel);
     std::fill(out.begin() + kGuard, out.end() - kGuard, std::numeric_limits<float>::quiet_NaN());
@@ -334,13 +334,13 @@ TEST_P(LossProperties, MemoryIsTakenAndAMatrixKeptAsTheKindSays) {
     EXPECT_NE(run(data).loss, run(without).loss);
   }
   // Class columns grow with the batch, as proxies do where classes have a fixed size.
-  const auto planned = [&](std::int64_t n) {
+  const auto allocated = [&](std::int64_t n) {
     const auto loss = make_loss<float>(spec_);
-    loss->plan(context_, {.rows = n, .memory = 0, .dim = 8, .classes = n / 4});
+    loss->allocate(context_, {.rows = n, .memory = 0, .dim = 8, .classes = n / 4});
     return static_cast<double>(loss->bytes());
   };
   if (kind_ != LossKind::kScores) {
-    EXPECT_GT(planned(4096) / planned(1024), 12);
+    EXPECT_GT(allocated(4096) / allocated(1024), 12);
   }
 }
 

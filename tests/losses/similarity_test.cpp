@@ -37,7 +37,7 @@ struct Case {
   std::vector<float> backward(int threads, std::int64_t said) const {
     const Context context(threads);
     SimilarityMatrix<float> matrix;
-    matrix.plan(context, shape());
+    matrix.allocate(context, shape());
     matrix.forward(context, input);
     for (std::int64_t i = 0; i < input.rows; ++i) {
       std::copy_n(gradient.data() + i * columns(), columns(), matrix.row(i));

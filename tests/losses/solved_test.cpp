@@ -97,7 +97,7 @@ std::vector<float> gradient_of_two_classes(float score) {
   output.grad = grad.data();
   const Context context(1);
   const auto loss = make_loss<float>("pnp_iu");
-  loss->plan(context, {.rows = 4, .memory = 0, .dim = 2});
+  loss->allocate(context, {.rows = 4, .memory = 0, .dim = 2});
   loss->run(context, input, output);
   return grad;
 }

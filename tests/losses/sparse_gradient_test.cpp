@@ -45,7 +45,8 @@ TEST(SparseGradient, AgreesWithAWholeMatrix) {
     const int width = 1 + static_cast<int>(random.below(4));
     const std::int64_t hub = random.below(columns);
     SparseGradient<double> sparse;
-    sparse.plan({.rows = rows + random.below(9), .memory = batch.input.memory, .dim = dim}, width);
+    sparse.allocate({.rows = rows + random.below(9), .memory = batch.input.memory, .dim = dim},
+                    width);
     std::vector<double> whole(static_cast<std::size_t>(rows * columns), 0.0);
     for (std::int64_t i = 0; i < rows; ++i) {
       for (int k = 0; k < width; ++k) {
@@ -90,7 +91,7 @@ TEST(SparseGradient, ASmallerBatchAfterALargerOneIsNotTouchedByIt) {
   const std::uint64_t seed = random_seed();
   CounterRandom random(seed, 1, 0);
   SparseGradient<float> sparse;
-  sparse.plan({.rows = 20, .memory = 0, .dim = 3}, 1);
+  sparse.allocate({.rows = 20, .memory = 0, .dim = 3}, 1);
   std::vector<float> embeddings(60);
   for (float& x : embeddings) x = static_cast<float>(random.normal());
   for (const std::int64_t rows : {20, 2}) {

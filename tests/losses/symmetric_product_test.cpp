@@ -33,7 +33,7 @@ TEST(UpperTiles, EachIsVisitedOnceByAMemberThatThereIs) {
   }
 }
 
-// Any size, whether it pays or not, planned larger, on 1 to 3 threads: every product must be that
+// Any size, whether it pays or not, allocated larger, on 1 to 3 threads: every product must be that
 // of a plain loop in double, with the same bits on both sides of the diagonal and for any number of
 // threads, and nothing may be written behind a row.
 TEST(SymmetricProduct, AgreesWithPlainLoops) {
@@ -52,7 +52,7 @@ TEST(SymmetricProduct, AgreesWithPlainLoops) {
     for (int threads = 1; threads <= 3; ++threads) {
       const Context context(threads);
       SymmetricProduct product;
-      product.plan(context, rows + more_rows, dim + more_dim);
+      product.allocate(context, rows + more_rows, dim + more_dim);
       std::vector<float> s(static_cast<std::size_t>(rows * stride), -7.0F);
       product.run(context, rows, dim, e.data(), s.data(), stride);
       if (threads == 1) {

@@ -29,7 +29,7 @@ Result run(const char* spec, std::int64_t levels, int threads) {
   }
   const Context context(threads);
   const auto loss = make_loss<float>(spec);
-  loss->plan(context, {.rows = kRows, .classes = kClasses});
+  loss->allocate(context, {.rows = kRows, .classes = kClasses});
   LossInput<float> input;
   input.rows = kRows;
   input.classes = kClasses;

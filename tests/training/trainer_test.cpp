@@ -384,7 +384,7 @@ TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
       program, network_spec(options.model, BatchNormMode::kRunning), kBatch, kSize, kSize);
   program.plan();
   const auto loss = make_loss<float>(options.loss);
-  loss->plan(context_, {.rows = kBatch, .memory = 2 * kBatch, .dim = kDim});
+  loss->allocate(context_, {.rows = kBatch, .memory = 2 * kBatch, .dim = kDim});
 
   std::vector<std::vector<float>> embeddings;
   std::vector<std::int64_t> labels, image_ids;  // of all batches so far

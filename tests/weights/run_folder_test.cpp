@@ -1,8 +1,8 @@
 #include "weights/run_folder.h"
 
 #include "engine/base/error.h"
-#include "engine/base/note.h"
 #include "engine/system/read_file.h"
+#include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
@@ -109,13 +109,11 @@ TEST_F(RunFolder, ALockFileThatIsNotOursIsLeftAlone) {
 
 TEST_F(RunFolder, AFileSystemWithoutLocksIsANote) {
   for (const int error : {ENOSYS, ENOLCK, EOPNOTSUPP}) {
-    std::vector<std::string> notes;
-    send_notes([&](const std::string& line) { notes.push_back(line); });
+    const HeardNotes notes;
     LockFails calls(error);
     const FolderLock lock(in("run"), calls);
-    send_notes_to_standard_error();
-    ASSERT_EQ(notes.size(), 1U) << error;
-    EXPECT_TRUE(holds(notes[0], in("run") + ": its file system has no locks ("));
+    ASSERT_EQ(notes.lines.size(), 1U) << error;
+    EXPECT_TRUE(holds(notes.lines[0], in("run") + ": its file system has no locks ("));
   }
   LockFails interrupted(EINTR);
   const FolderLock lock(in("run"), interrupted);

@@ -22,7 +22,7 @@ DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec
                                     std::span<const std::uint8_t> targets, int repeats) {
   const auto n = static_cast<std::int64_t>(scores.size());
   const auto loss = make_loss<float>(spec);
-  loss->plan(context, {.rows = n, .memory = 0, .dim = 0, .classes = 1});
+  loss->allocate(context, {.rows = n, .memory = 0, .dim = 0, .classes = 1});
   const auto room = [&](std::size_t bytes) { return context.allocate(bytes); };
   Memory given = room(scores.size_bytes());
   given.upload(scores.data(), given.bytes());

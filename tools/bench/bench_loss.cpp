@@ -102,10 +102,10 @@ class Products {
       matrix_ = context.allocate(static_cast<std::size_t>(shape.rows * columns_) * sizeof(float));
       return;
     }
-    similarity_.plan(context, shape);
+    similarity_.allocate(context, shape);
     similarity_.forward(context, data.input);
     if (width_ == 0) return;
-    sparse_.plan(shape, width_);
+    sparse_.allocate(shape, width_);
     for (std::int64_t i = 0; i < shape.rows; ++i) {
       for (int k = 0; k < width_; ++k) {
         const std::int64_t column = (i + 1 + k * columns_ / width_) % columns_;
@@ -300,7 +300,7 @@ class BenchLoss final : public Command {
                    const LossData<float>& data) const {
     LossMemory memory(context, data);
     const auto loss = make_loss<float>(spec);
-    loss->plan(context, data.shape());
+    loss->allocate(context, data.shape());
     loss->prepare(context, memory.input);
     Products products(context, memory, data.shape(), *spec.entry);
     const auto value_and_gradient = [&] {

@@ -54,7 +54,7 @@ class BenchRank final : public Command {
       return;
     }
     const auto loss = make_loss<float>(spec);
-    loss->plan(context, {.rows = n_, .memory = 0, .dim = 0, .classes = 1});
+    loss->allocate(context, {.rows = n_, .memory = 0, .dim = 0, .classes = 1});
     std::vector<float> grad(size);
     LossInput<float> input;
     input.rows = n_;

@@ -70,7 +70,7 @@ LossFunction<S>::LossFunction(const Context& context, const LossSpec& spec, cons
       spec_(spec),
       normalize_(normalize && spec.entry->kind != LossKind::kScores),
       loss_(make_loss<S>(spec)) {
-  loss_->plan(context_, shape);
+  loss_->allocate(context_, shape);
   const std::int64_t rows =
       shape.rows * (spec.entry->kind == LossKind::kScores ? shape.classes : shape.dim);
   const std::int64_t proxies =

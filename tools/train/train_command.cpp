@@ -77,26 +77,26 @@ class Train final : public Command {
       }
     }
     check_values(settings_);  // before the folder is looked at
-    TrainPlan plan;
-    take_folder(common, plan);
+    RunStart start;
+    take_folder(common, start);
     ordered_json stored;
     if (holds_checkpoint(settings_.out)) {
-      stored = go_on(common, plan);
+      stored = go_on(common, start);
     } else if (!settings_.weights.empty()) {
-      start_from_weights(common, plan);
+      start_from_weights(common, start);
     }
     resolve(settings_);
-    if (plan.checkpoint) keep_start(stored);
-    if (settings_.resume == "auto" && !plan.checkpoint) {
+    if (start.checkpoint) keep_start(stored);
+    if (settings_.resume == "auto" && !start.checkpoint) {
       note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
     }
     for (const std::string& line : without_effect(given, settings_)) note(line);
     refuse_bytes_that_are_no_text();
-    if (plan.checkpoint) compare(stored, table_.values(), *plan.checkpoint, common);
-    plan.open_batch = !table_.given("batch") && !plan.checkpoint;
+    if (start.checkpoint) compare(stored, table_.values(), *start.checkpoint, common);
+    start.open_batch = !table_.given("batch") && !start.checkpoint;
     // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
-    if (!plan.open_batch) check_shares(settings_, 1);
-    plan.open_chunk = !table_.given("batch") && !table_.given("chunk");
+    if (!start.open_batch) check_shares(settings_, 1);
+    start.open_chunk = !table_.given("batch") && !table_.given("chunk");
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);
     for (const char* name : {"plans", "graph"}) {
@@ -108,7 +108,7 @@ class Train final : public Command {
     if (context.on_gpu() && !settings_.plans.empty()) {
       set_plans(context, GpuPlans::read(settings_.plans));
     }
-    TrainRun(context, common, settings_, table_, std::move(plan)).execute();
+    TrainRun(context, common, settings_, table_, std::move(start)).execute();
   }
 
  private:
@@ -140,7 +140,7 @@ class Train final : public Command {
   }
 
   // Refuses outputs that would destroy something, and locks the run's folder.
-  void take_folder(const CommonOptions& common, TrainPlan& plan) const {
+  void take_folder(const CommonOptions& common, RunStart& start) const {
     std::vector<std::string> pictures;
     for (const std::string& spec : {settings_.data, settings_.test_data}) {
       if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
@@ -156,13 +156,13 @@ class Train final : public Command {
     // Lock before looking into the folder: another run may be about to save there.
     if (common.processes->first() && !settings_.out.empty()) {
       FileCalls calls;
-      plan.lock = std::make_unique<FolderLock>(settings_.out, calls);
+      start.lock = std::make_unique<FolderLock>(settings_.out, calls);
     }
     common.processes->all_reduce_max(0);  // the other processes wait for the lock
   }
 
   // Loads the checkpoint and the settings of the run in the folder; returns the stored settings.
-  ordered_json go_on(const CommonOptions& common, TrainPlan& plan) {
+  ordered_json go_on(const CommonOptions& common, RunStart& start) {
     if (settings_.resume != "auto") {
       fail<InputError>(
           "{}: holds a run already; --resume auto goes on with it, or give another --out",
@@ -175,26 +175,26 @@ class Train final : public Command {
     if (!common.quiet) {
       tell("going on from {}: {}", found.checkpoint->path(), place_of(found.checkpoint->run()));
     }
-    plan.last_damaged = found.last_damaged;
-    plan.checkpoint = std::move(found.checkpoint);
-    ordered_json stored = stored_settings(*plan.checkpoint);
+    start.last_damaged = found.last_damaged;
+    start.checkpoint = std::move(found.checkpoint);
+    ordered_json stored = stored_settings(*start.checkpoint);
     const bool data = table_.given("data"), test_data = table_.given("test-data");
-    apply_settings(table_, stored, plan.checkpoint->path());
-    const std::string& origin = plan.checkpoint->path();
-    const std::string start = "that run was started";
-    if (!data) require_found("--data", settings_.data, origin, start, "");
-    if (!test_data) require_found("--test-data", settings_.test_data, origin, start, "");
+    apply_settings(table_, stored, start.checkpoint->path());
+    const std::string& origin = start.checkpoint->path();
+    const std::string started = "that run was started";
+    if (!data) require_found("--data", settings_.data, origin, started, "");
+    if (!test_data) require_found("--test-data", settings_.test_data, origin, started, "");
     return stored;
   }
 
-  void start_from_weights(const CommonOptions& common, TrainPlan& plan) {
+  void start_from_weights(const CommonOptions& common, RunStart& start) {
     std::vector<std::string> said;
-    plan.weights = std::make_unique<Checkpoint>(
+    start.weights = std::make_unique<Checkpoint>(
         open_weights(settings_.weights, table_.given("arch") ? settings_.arch : "", said));
     for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
-    const std::string taken = adopt_model(table_, settings_, *plan.weights);
+    const std::string taken = adopt_model(table_, settings_, *start.weights);
     if (!taken.empty() && !common.quiet) tell("as {} has it: {}", settings_.weights, taken);
-    note_other_exif(training_exif(*plan.weights), settings_.data);
+    note_other_exif(training_exif(*start.weights), settings_.data);
   }
 
   // Prints the settings in which a resumed run differs from the original; refuses changes for which

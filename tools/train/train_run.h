@@ -35,8 +35,8 @@
 
 namespace rk {
 
-// The inputs of a run besides its settings.
-struct TrainPlan {
+// What a run starts from besides its settings.
+struct RunStart {
   std::unique_ptr<Checkpoint> checkpoint;  // to resume from; null: a new run
   std::unique_ptr<Checkpoint> weights;     // initial weights of a new run
   std::unique_ptr<FolderLock> lock;        // only in the first process
@@ -47,10 +47,10 @@ struct TrainPlan {
 
 class TrainRun {
  public:
-  // settings: resolved; those that the plan leaves open may change. table: of these settings, as
+  // settings: resolved; those that `start` leaves open may change. table: of these settings, as
   // which checkpoints and settings.toml keep them.
   TrainRun(const Context& context, const CommonOptions& common, TrainSettings& settings,
-           const SettingTable& table, TrainPlan plan);
+           const SettingTable& table, RunStart start);
 
   // Throws Interrupted after saving, DivergedError leaving the checkpoints as they are.
   void execute();
@@ -118,7 +118,7 @@ class TrainRun {
   ProcessGroup& processes_;
   TrainSettings& settings_;
   const SettingTable& table_;
-  TrainPlan plan_;
+  RunStart start_;
   Dataset train_data_;
   EpochEvaluation evaluation_;
   RunSaver saver_;

@@ -29,16 +29,16 @@ namespace fs = std::filesystem;
 }  // namespace
 
 TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSettings& settings,
-                   const SettingTable& table, TrainPlan plan)
+                   const SettingTable& table, RunStart start)
     : context_(context),
       common_(common),
       processes_(*common.processes),
       settings_(settings),
       table_(table),
-      plan_(std::move(plan)),
+      start_(std::move(start)),
       train_data_(open_dataset(settings.data, Split::kTrain)),
       evaluation_(context, common, settings, train_data_),
-      saver_(settings.out, std::move(plan_.lock), plan_.last_damaged),
+      saver_(settings.out, std::move(start_.lock), start_.last_damaged),
       record_(settings.out, {.epochs = settings.epochs,
                              .monitor = settings.monitor,
                              .csv = settings.log == "csv",
@@ -60,7 +60,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
   };
   const Dataset* held_out = evaluation_.held_out();
   loading_ = loading_bytes(settings, train_data_, held_out, processes_.size());
-  trainer_ = fit_trainer({context, settings, held_out, loading_, plan_.open_chunk}, options);
+  trainer_ = fit_trainer({context, settings, held_out, loading_, start_.open_chunk}, options);
   progress.reset();
   evaluation_.plan(trainer_->parameters(), options.precision);
   run_.seed = common.seed;
@@ -73,16 +73,16 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
   }
   run_.settings = table_.values().dump();
   run_.classes = train_data_.class_names();
-  if (plan_.checkpoint) {
+  if (start_.checkpoint) {
     start_from_checkpoint();
-  } else if (plan_.weights) {
+  } else if (start_.weights) {
     start_from_weights();
   }
 }
 
 // Reduces a batch size that the user did not choose if it needs more classes than there are.
 void TrainRun::fit_batch() {
-  if (!plan_.open_batch || settings_.sampler != "pk") return;
+  if (!start_.open_batch || settings_.sampler != "pk") return;
   const auto classes = static_cast<std::int64_t>(train_data_.classes().size());
   const auto step = std::max<std::int64_t>(std::lcm(settings_.per_class, processes_.size()), 1);
   const std::int64_t most = classes * settings_.per_class / step * step;
@@ -98,22 +98,22 @@ void TrainRun::fit_batch() {
 }
 
 void TrainRun::start_from_weights() {
-  const bool whole = load_starting_point(*plan_.weights, trainer_->parameters());
+  const bool whole = load_starting_point(*start_.weights, trainer_->parameters());
   trainer_->upload();
-  source_sha256_ = plan_.weights->sha256();
-  add_classes(plan_.weights->run().classes, run_.classes);
+  source_sha256_ = start_.weights->sha256();
+  add_classes(start_.weights->run().classes, run_.classes);
   std::string left;
-  if (!whole && plan_.weights->weight_dims("embedding.weight")) {
+  if (!whole && start_.weights->weight_dims("embedding.weight")) {
     left = " (but not its embedding layer, which has another size)";
-  } else if (plan_.weights->weight_dims("fc.weight")) {
+  } else if (start_.weights->weight_dims("fc.weight")) {
     left = " (its classifier is left out)";
   }
   tell_user(fmt::format("weights: {}{}", settings_.weights, left));
-  plan_.weights.reset();
+  start_.weights.reset();
 }
 
 void TrainRun::start_from_checkpoint() {
-  const Checkpoint& checkpoint = *plan_.checkpoint;
+  const Checkpoint& checkpoint = *start_.checkpoint;
   const SayLine say = [this](const std::string& line) { tell_user(line); };
   require_countable(checkpoint, settings_, sampler_->batches_per_epoch());
   accept_data(checkpoint, run_, settings_, say);
@@ -151,7 +151,7 @@ void TrainRun::start_from_checkpoint() {
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
   saver_.go_on_from(run_.step);
   record_.resume(run_.history);
-  plan_.checkpoint.reset();  // frees memory of the size of network and optimizer state
+  start_.checkpoint.reset();  // frees memory of the size of network and optimizer state
 }
 
 std::vector<BadImage> TrainRun::known_bad() const {

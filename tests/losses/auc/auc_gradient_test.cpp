@@ -40,7 +40,7 @@ template <class S> double worst(const Thresholds& t) {
   }
   AucGradientTable<S> table;
   const Context context(1);
-  table.plan(context, t.r, t.step, t.count);
+  table.build(context, t.r, t.step, t.count);
   table.fill(context, given.data());
   const AucGradient<S> gradient = table.gradient();
   double out = 0;
@@ -73,7 +73,7 @@ TEST(AucGradient, IsZeroFarFromAllThresholds) {
   const std::vector<float> slopes(82, 1.0F);
   AucGradientTable<float> table;
   const Context context(1);
-  table.plan(context, 42.2, 0.05, 41);
+  table.build(context, 42.2, 0.05, 41);
   table.fill(context, slopes.data());
   const AucGradient<float> gradient = table.gradient();
   for (const float score : {-1e20F, -3.0F, 3.0F, 1e20F}) {

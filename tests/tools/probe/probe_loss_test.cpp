@@ -100,7 +100,7 @@ TEST_F(ProbeLoss, EveryLossIsCheckedOnAllItTakes) {
         << entry.name << ": " << error_;
     const nlohmann::json result = json();
     const auto loss = make_loss<double>(entry.name);
-    loss->plan(Context(1), data.shape());
+    loss->allocate(Context(1), data.shape());
     std::vector<double> grad(static_cast<std::size_t>(data.grad_elements(entry.kind)));
     std::vector<double> grad_proxies(static_cast<std::size_t>(data.proxy_elements(entry.kind)));
     LossOutput<double> expected;
