@@ -108,8 +108,7 @@ class BenchEval final : public Command {
     const EmbeddingView view = set.view(), other_view = others.view();
     const EmbeddingView* gallery = gallery_ > 0 ? &other_view : nullptr;
     const Measured measured = measure(context, set, view, gallery);
-    const nlohmann::json json = report(context, common, measured);
-    if (!common.json.empty()) write_json(common.json, json);
+    write_result(common, context.threads(), report(context, measured));
   }
 
  private:
@@ -166,8 +165,7 @@ class BenchEval final : public Command {
     return out;
   }
 
-  nlohmann::json report(const Context& context, const CommonOptions& common,
-                        const Measured& measured) const {
+  nlohmann::json report(const Context& context, const Measured& measured) const {
     const Metrics& metrics = measured.metrics;
     const Timing total = summarize(measured.totals), alone = summarize(measured.alone),
                  gemm = summarize(measured.floors), share = summarize(measured.shares);
@@ -183,10 +181,7 @@ class BenchEval final : public Command {
                            {"symmetric", metrics.symmetric},
                            {"peak_bytes", metrics.bytes_reserved},
                            {"gemm_gflops", flops / gemm.median * 1e-6},
-                           {"recall_at_1", metrics.recall_for(1)},
-                           {"device", common.device},
-                           {"threads", context.threads()},
-                           {"version", RK_VERSION}};
+                           {"recall_at_1", metrics.recall_for(1)}};
     if (context.on_gpu()) json["device_name"] = context.cuda().name();
     put(json, "total_ms", total);
     put(json, "metrics_ms", alone);

@@ -120,8 +120,7 @@ class BenchLoader final : public Command {
                            {"workers", workers_}, {"batch", batch_},
                            {"images", images},    {"timed_images", timed(images)},
                            {"cache_mib", cache_}, {"cached_images", cached_images_},
-                           {"repeats", repeats_}, {"device", common.device},
-                           {"threads", workers_}, {"version", RK_VERSION}};
+                           {"repeats", repeats_}};
     put(json, "images_per_second", summarize(rate));
     put(json, "decode_ms", summarize(decode));
     put(json, "resize_ms", summarize(reduce));
@@ -144,7 +143,7 @@ class BenchLoader final : public Command {
         summarize(rate).median, summarize(rate).least, summarize(rate).most,
         summarize(decode).median, summarize(reduce).median, summarize(to_float).median,
         100 * summarize(share).median);
-    if (!common.json.empty()) write_json(common.json, json);
+    write_result(common, workers_, std::move(json));
   }
 
  private:

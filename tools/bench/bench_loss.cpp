@@ -23,6 +23,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -406,9 +407,7 @@ class BenchLoss final : public Command {
     const Timing& total = measured.total;
     nlohmann::json json = {{"loss_name", spec.text()}, {"n", n_},
                            {"memory", memory_},        {"dim", dim_},
-                           {"per_class", per_class_},  {"repeats", repeats_},
-                           {"device", common.device},  {"threads", context.threads()},
-                           {"version", RK_VERSION}};
+                           {"per_class", per_class_},  {"repeats", repeats_}};
     put(json, "total_ms", total);
     put(json, "gemm_ms", measured.products);
     put(json, "rows_ms", measured.rows);
@@ -429,7 +428,7 @@ class BenchLoss final : public Command {
         measured.products.median, measured.floor_ms, measured.floor_of,
         skips ? "- (products with zeros are skipped)" : fmt::format("{:.0f} %", 100 * share),
         static_cast<double>(measured.bytes) / (1 << 20));
-    if (!common.json.empty()) write_json(common.json, json);
+    write_result(common, context.threads(), std::move(json));
   }
 
   std::string loss_;

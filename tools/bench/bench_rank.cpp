@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -49,7 +50,7 @@ class BenchRank final : public Command {
           random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
     });
     if (context.on_gpu()) {
-      report_gpu(common, spec, context.cuda(),
+      report_gpu(common, spec, context,
                  time_device_ranking(context, spec, scores, targets, repeats_));
       return;
     }
@@ -91,24 +92,22 @@ class BenchRank final : public Command {
     nlohmann::json json = {{"loss_name", spec.text()},
                            {"n", n_},
                            {"repeats", repeats_},
-                           {"device", common.device},
-                           {"threads", threads},
-                           {"version", RK_VERSION},
                            {"peak_bytes", loss->bytes() + 9 * n_}};
     put(json, "total_ms", total);
     put(json, "sort_ms", sort);
     print("{}  {}, {}\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n", spec.text(),
           counted(n_, "score"), counted(threads, "thread"), total.median, total.least, total.most,
           sort.median);
-    if (!common.json.empty()) write_json(common.json, json);
+    write_result(common, threads, std::move(json));
   }
 
  private:
   // The floor: the least traffic of one radix sort of pairs at the rate of a copy (each pass of
   // 8-bit digits reads and writes the pairs, and all keys are counted once before), plus the cost
   // of the launches.
-  void report_gpu(const CommonOptions& common, const LossSpec& spec, const CudaContext& gpu,
+  void report_gpu(const CommonOptions& common, const LossSpec& spec, const Context& context,
                   const DeviceRankTimes& times) const {
+    const CudaContext& gpu = context.cuda();
     constexpr double kSortBytes = 4 * 2 * 8 + 4;
     constexpr double kLaunchMs = 5e-3;
     const double rate = gpu_copy_rate(gpu);
@@ -117,9 +116,7 @@ class BenchRank final : public Command {
     nlohmann::json json = {{"loss_name", spec.text()},
                            {"n", n_},
                            {"repeats", repeats_},
-                           {"device", common.device},
                            {"device_name", gpu.name()},
-                           {"version", RK_VERSION},
                            {"copy_bytes_per_second", rate},
                            {"kernels", times.kernels},
                            {"sort_floor_ms", sort_floor},
@@ -133,7 +130,7 @@ class BenchRank final : public Command {
         "ms  share {:.0f} %\n",
         spec.text(), n_, gpu.name(), times.total.median, times.total.least, times.total.most,
         times.sort.median, floor, 100 * floor / times.total.median);
-    if (!common.json.empty()) write_json(common.json, json);
+    write_result(common, context.threads(), std::move(json));
   }
 
   std::string loss_ = "rambo_map";

@@ -26,6 +26,7 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -191,7 +192,6 @@ class BenchStep final : public Command {
     }
     nlohmann::json fusions;
     if (fusions_) fusions = look_at_fusions(context, options, times);
-    if (common.json.empty()) return;
     nlohmann::json json = {{"arch", spec_.arch},
                            {"batch", batch_},
                            {"image_size", size_},
@@ -205,19 +205,16 @@ class BenchStep final : public Command {
                            {"floor_ms", times.floor_ms},
                            {"share", share},
                            {"peak_bytes", times.bytes},
-                           {"device", common.device},
                            {"device_name", times.device_name},
                            {"ways", times.ways},
                            {"start_seconds", times.start_seconds},
-                           {"threads", context.threads()},
-                           {"version", RK_VERSION}};
-    json["captured"] = times.captured;
+                           {"captured", times.captured}};
     if (!plans.empty()) {
       json["plans"] = {{"file", plans}, {"named", times.plans.named}, {"taken", times.plans.taken}};
     }
     if (fusions_) json["fusions"] = fusions;
     put(json, "step_ms", times.step);
-    write_json(common.json, json);
+    write_result(common, context.threads(), std::move(json));
   }
 
   // Prints a line for each fusion as soon as it is timed, then the total of each kind; returns the
@@ -310,7 +307,6 @@ class BenchStep final : public Command {
     print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
           "gradient norm, optimizer", summarize(updates).median);
 
-    if (common.json.empty()) return;
     nlohmann::json json = {
         {"arch", spec_.arch},
         {"batch", batch_},
@@ -319,14 +315,11 @@ class BenchStep final : public Command {
         {"loss", loss_},
         {"repeats", repeats_},
         {"images_per_second", 1e3 * static_cast<double>(batch_) / step_time.median},
-        {"peak_bytes", peak},
-        {"device", common.device},
-        {"threads", context.threads()},
-        {"version", RK_VERSION}};
+        {"peak_bytes", peak}};
     put(json, "step_ms", step_time);
     put(json, "floor_ms", floor_time);
     put(json, "share", share);
-    write_json(common.json, json);
+    write_result(common, context.threads(), std::move(json));
   }
 
   // Where the time of a step goes: every node is timed by itself, and medians are summed by kind.

@@ -94,26 +94,16 @@ void write_through(const std::string& path, int descriptor, const std::string& t
 constexpr const char* kProgramKey = "program";
 constexpr const char* kProgram = "Rankine";
 
-nlohmann::json with_program(nlohmann::json value) {
-  if (value.is_object() && value.contains("version")) value[kProgramKey] = kProgram;
-  return value;
-}
-
-nlohmann::json with_gpu(nlohmann::json value) {
-  const auto device = value.find("device");
-  if (device == value.end() || !device->is_string()) return value;
-  const auto name = device->get<std::string>();
-  if (!name.starts_with("cuda")) return value;
-  const std::string bus = gpu_bus(parse_device(name).device().index);
-  if (const auto state = gpu_state(bus)) {
-    value["gpu"] = {{"sm_mhz", state->sm_mhz},
-                    {"memory_mhz", state->memory_mhz},
-                    {"most_sm_mhz", state->most_sm_mhz},
-                    {"most_memory_mhz", state->most_memory_mhz},
-                    {"watts", state->watts},
-                    {"celsius", state->celsius}};
-  }
-  return value;
+// Null if its driver does not answer.
+nlohmann::json state_of_gpu(int index) {
+  const auto state = gpu_state(gpu_bus(index));
+  if (!state) return nullptr;
+  return {{"sm_mhz", state->sm_mhz},
+          {"memory_mhz", state->memory_mhz},
+          {"most_sm_mhz", state->most_sm_mhz},
+          {"most_memory_mhz", state->most_memory_mhz},
+          {"watts", state->watts},
+          {"celsius", state->celsius}};
 }
 
 // Looks for the top-level "program": "Rankine" and stops as soon as it is found.
@@ -162,8 +152,7 @@ void give_standard_output_to_json() {
 
 void write_json(const std::string& path, const nlohmann::json& value) {
   const std::string text =
-      with_gpu(with_program(value)).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-      "\n";
+      value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (path == kStandardOutput) {
     expect(standard_output >= 0, "[json] expected give_standard_output_to_json() before");
     return write_through("standard output", ::fcntl(standard_output, F_DUPFD_CLOEXEC, 0), text);
@@ -176,6 +165,19 @@ void write_json(const std::string& path, const nlohmann::json& value) {
   } else {
     write_atomic(path, text);
   }
+}
+
+void write_result(const CommonOptions& common, int threads, nlohmann::json result) {
+  if (common.json.empty()) return;
+  result.update({{kProgramKey, kProgram},
+                 {"version", RK_VERSION},
+                 {"device", common.device},
+                 {"threads", threads}});
+  if (const Device device = device_of(common); device.cuda) {
+    const nlohmann::json state = state_of_gpu(device.index);
+    if (!state.is_null()) result["gpu"] = state;
+  }
+  write_json(common.json, result);
 }
 
 bool is_result_of_rankine(const std::string& path) {

@@ -1,6 +1,8 @@
 // Writes a result for scripts, completely or not at all.
 #pragma once
 
+#include "tools/cli/cli.h"
+
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -14,11 +16,14 @@ inline constexpr const char* kStandardOutput = "-";
 void give_standard_output_to_json();
 
 // Replaces `path` atomically; a device or pipe (/dev/stdout) is written to directly. NaN and
-// infinity become null; bytes that are not UTF-8 become the replacement character. If "device" is a
-// GPU, its current clocks, power and temperature are added as "gpu". Errors are InputErrors.
-//
-// A top-level "version" marks a result: "program": "Rankine" is added beside it.
+// infinity become null; bytes that are not UTF-8 become the replacement character. Errors are
+// InputErrors.
 void write_json(const std::string& path, const nlohmann::json& value);
+
+// Writes the result of a program to --json, if that was given, with what made it: "program"
+// (Rankine), "version", "device", "threads", and for a GPU its current clocks, power and
+// temperature as "gpu".
+void write_result(const CommonOptions& common, int threads, nlohmann::json result);
 
 // Whether `path` is JSON with a top-level "program": "Rankine". Needs memory only for one string at
 // a time, however large and deep the JSON is.

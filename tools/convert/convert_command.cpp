@@ -261,15 +261,14 @@ class Convert final : public Command {
     }
     for (const std::string& line : file.notes) say("  {}\n", line);
     nlohmann::json json = {
-        {"in", in_},          {"format", file.format},   {"sha256", file.sha256},
-        {"tensors", tensors}, {"device", common.device}, {"version", RK_VERSION}};
+        {"in", in_}, {"format", file.format}, {"sha256", file.sha256}, {"tensors", tensors}};
     if (list_) {
       print_table(weights_ ? stored(*weights_) : file.tensors);
     } else {
       convert(file, common, json);
     }
     if (writes && !loader.empty()) write_loader(loader, json);
-    if (!common.json.empty()) write_json(common.json, json);
+    write_result(common, 1, std::move(json));
   }
 
  private:

@@ -141,29 +141,24 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   const std::vector<Compared> table = compared(a, b, difference);
   say(rows.queries.text, runs, remarks, table, confidence_of(statistics));
   std::vector<std::string> notes = notes_of(runs, remarks);
-  if (!common.json.empty()) {
-    json result = {{"data", network.data},
-                   {"split", network.split},
-                   {"skipped_images", rows.queries.skipped_images},
-                   {"protocol", protocol_text(a)},
-                   {"notes", notes},
-                   {"confidence", confidence_of(statistics)},
-                   {"resampled", statistics.resample},
-                   {"device", common.device},
-                   {"threads", context.threads()},
-                   {"version", RK_VERSION}};
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      Metrics metrics = runs[i].metrics;
-      if (!measures.per_query) metrics.per_query = {};
-      json run = remarks[i].facts;
-      run.update({{"run", runs[i].name}, {"metrics", metrics_json(metrics)}});
-      result["runs"].push_back(std::move(run));
-    }
-    for (const Compared& row : table) {
-      result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
-    }
-    write_json(common.json, result);
+  json result = {{"data", network.data},
+                 {"split", network.split},
+                 {"skipped_images", rows.queries.skipped_images},
+                 {"protocol", protocol_text(a)},
+                 {"notes", notes},
+                 {"confidence", confidence_of(statistics)},
+                 {"resampled", statistics.resample}};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Metrics metrics = runs[i].metrics;
+    if (!measures.per_query) metrics.per_query = {};
+    json run = remarks[i].facts;
+    run.update({{"run", runs[i].name}, {"metrics", metrics_json(metrics)}});
+    result["runs"].push_back(std::move(run));
   }
+  for (const Compared& row : table) {
+    result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
+  }
+  write_result(common, context.threads(), std::move(result));
   if (options.report.empty()) return;
   const std::string title = fmt::format("{} and {}", runs[0].name, runs[1].name);
   write_report(context,

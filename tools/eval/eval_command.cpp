@@ -99,13 +99,9 @@ class Eval final : public Command {
       measures.per_query |= statistics_.need_per_query() || !report_.report.empty();
       measure_all(context, rows, described, measures, common, json);
     }
-    if (common.json.empty()) return;
     add_origin(json);
-    json.update({{"skipped_images", queries.skipped_images},
-                 {"device", common.device},
-                 {"threads", context.threads()},
-                 {"version", RK_VERSION}});
-    write_json(common.json, json);
+    json["skipped_images"] = queries.skipped_images;
+    write_result(common, context.threads(), std::move(json));
   }
 
  private:

@@ -162,18 +162,14 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
     rows.push_back(std::move(row));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
-  if (!common.json.empty()) {
-    write_json(common.json, {{"index", options.index},
-                             {"checkpoint", network.checkpoint},
-                             {"sheet", has_paths ? options.sheet : ""},
-                             {"skipped_images", embedder.bad_images().size()},
-                             {"queries", std::move(all)},
-                             {"topk", neighbours.topk},
-                             {"precision", network.precision},
-                             {"device", common.device},
-                             {"threads", context.threads()},
-                             {"version", RK_VERSION}});
-  }
+  write_result(common, context.threads(),
+               {{"index", options.index},
+                {"checkpoint", network.checkpoint},
+                {"sheet", has_paths ? options.sheet : ""},
+                {"skipped_images", embedder.bad_images().size()},
+                {"queries", std::move(all)},
+                {"topk", neighbours.topk},
+                {"precision", network.precision}});
   if (has_paths) {
     write_sheet(options.sheet, rows, {.queries = turned, .results = gallery.set.exif == "turn"});
   } else {

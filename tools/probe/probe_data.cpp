@@ -17,6 +17,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -66,7 +67,7 @@ class ProbeData final : public Command {
     const DataSpec spec = read_data_spec(data_);
     check_outputs({{"--json", common.json, FileKind::kJson}}, {spec.path}, common.force);
     const Context context(common.threads);
-    json report = {{"data", spec.text()}, {"splits", json::array()}, {"version", RK_VERSION}};
+    json report = {{"data", spec.text()}, {"splits", json::array()}};
     std::vector<std::string> unreadable;
     std::int64_t images = 0;
     std::vector<Split> splits = dataset_splits(spec);
@@ -91,7 +92,7 @@ class ProbeData final : public Command {
     }
     report["equal_files"] = tell_equal_files();
     report["unreadable"] = unreadable;
-    if (!common.json.empty()) write_json(common.json, report);
+    write_result(common, context.threads(), std::move(report));
     if (!unreadable.empty()) {
       fail<InputError>("{}: {} of {} cannot be read; mend or remove them", spec.text(),
                        unreadable.size(), counted(images, "image"));

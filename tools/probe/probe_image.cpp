@@ -104,16 +104,14 @@ class ProbeImage : public Command {
             image.height(), orientation == kUpright ? "" : lies, resized.width, resized.height,
             width, height);
     }
-    if (!common.json.empty()) {
-      write_json(common.json, {{"image", image_},
-                               {"width", image.width()},
-                               {"height", image.height()},
-                               {"exif_orientation", orientation},
-                               {"resized_width", resized.width},
-                               {"resized_height", resized.height},
-                               {"tensor_shape", {3, height, width}},
-                               {"version", RK_VERSION}});
-    }
+    write_result(common, 1,
+                 {{"image", image_},
+                  {"width", image.width()},
+                  {"height", image.height()},
+                  {"exif_orientation", orientation},
+                  {"resized_width", resized.width},
+                  {"resized_height", resized.height},
+                  {"tensor_shape", {3, height, width}}});
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -79,10 +80,7 @@ class ProbeLoss final : public Command {
                    "the loss is that of these rows; --normalize makes their length 1 first");
     }
     const Context context(common.threads, device_of(common));
-    nlohmann::json json = {{"loss_name", spec.text()},
-                           {"device", common.device},
-                           {"threads", context.threads()},
-                           {"version", RK_VERSION}};
+    nlohmann::json json = {{"loss_name", spec.text()}};
     try {
       LossFunction<float> function(context, spec, data.shape(), normalize_);
       stop_if_interrupted();
@@ -110,7 +108,7 @@ class ProbeLoss final : public Command {
       if (named) throw;
       fail<InputError>("{}: {}", in_, text);
     }
-    if (!common.json.empty()) write_json(common.json, json);
+    write_result(common, context.threads(), std::move(json));
   }
 
  private:

@@ -53,7 +53,7 @@ void TrainRun::execute() {
     train();
     print_summary();
   }
-  if (!common_.json.empty()) write_json(common_.json, result());
+  write_result(common_, context_.threads(), result());
 }
 
 // A run that was killed between its last writes may have written only best.h5.
@@ -370,10 +370,7 @@ ordered_json TrainRun::result() const {
           {"before", record_.first()},
           {"after", record_.last()},
           {"best", {{settings_.monitor, compared_ ? ordered_json(run_.best) : ordered_json()}}},
-          {"settings", table_.values()},
-          {"device", common_.device},
-          {"threads", context_.threads()},
-          {"version", RK_VERSION}};
+          {"settings", table_.values()}};
 }
 
 void TrainRun::say(const std::string& line) const {

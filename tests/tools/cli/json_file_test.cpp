@@ -30,18 +30,27 @@ class JsonFile : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-// On a machine with a GPU the file gains the GPU's state; on others it stays as given.
-TEST_F(JsonFile, AGpuIsDescribedWhereItsDriverAnswers) {
+// On a machine with a GPU a result gains the GPU's state.
+TEST_F(JsonFile, AResultSaysWhatMadeIt) {
   const std::string path = folder_.path() / "r.json";
-  write_json(path, {{"device", "cuda:0"}, {"total_ms", 2}});
+  CommonOptions common;
+  common.json = path;
+  common.device = "cuda:0";
+  write_result(common, 3, {{"total_ms", 2}});
   nlohmann::json read = nlohmann::json::parse(std::ifstream(path));
   if (read.contains("gpu")) {
     EXPECT_GT(read["gpu"]["sm_mhz"], 0);
     read.erase("gpu");
   }
-  EXPECT_EQ(read, (nlohmann::json{{"device", "cuda:0"}, {"total_ms", 2}}));
-  write_json(path, {{"device", "cpu"}});
-  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path)), (nlohmann::json{{"device", "cpu"}}));
+  nlohmann::json expected = {{"total_ms", 2},
+                             {"program", "Rankine"},
+                             {"version", RK_VERSION},
+                             {"device", "cuda:0"},
+                             {"threads", 3}};
+  EXPECT_EQ(read, expected);
+  common.device = expected["device"] = "cpu";
+  write_result(common, 3, {{"total_ms", 2}});
+  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path)), expected);
 }
 
 TEST_F(JsonFile, ComesBackAsWritten) {
@@ -63,9 +72,11 @@ TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
 
 TEST_F(JsonFile, AResultSaysWhoseItIs) {
   const std::string path = folder_.path() / "r.json";
-  write_json(path, {{"metrics", {{"program", 1}, {"deep", {1, {2}}}}}, {"version", "1.0"}});
+  CommonOptions common;
+  common.json = path;
+  common.device = "cpu";
+  write_result(common, 1, {{"metrics", {{"program", 1}, {"deep", {1, {2}}}}}});
   EXPECT_TRUE(is_result_of_rankine(path));
-  EXPECT_EQ(nlohmann::json::parse(std::ifstream(path))["program"], "Rankine");
   write_json(path, {{"starts", {{{"version", "1.0"}}}}});  // as in a run's record
   EXPECT_FALSE(is_result_of_rankine(path));
   for (const std::string& others :
