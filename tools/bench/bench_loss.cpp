@@ -262,7 +262,7 @@ class BenchLoss final : public Command {
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
     if (spec.entry->kind == LossKind::kScores) {
-      fail<UsageError>("bench loss: {} ranks scores; use bench rank", spec.entry->name);
+      fail<UsageError>("bench loss: {} ranks scores; use `bench rank`", spec.entry->name);
     }
     if (memory_ > 0 && !takes_memory(spec.entry->kind)) {
       fail<UsageError>("--memory: {} has no gallery that it could add to; leave it out",

@@ -35,7 +35,7 @@ class BenchRank final : public Command {
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
     if (spec.entry->kind != LossKind::kScores) {
-      fail<UsageError>("bench rank: {} ranks no scores; use bench loss", spec.entry->name);
+      fail<UsageError>("bench rank: {} ranks no scores; use `bench loss`", spec.entry->name);
     }
     const Context context(common.threads, device_of(common));
     const int threads = context.threads();

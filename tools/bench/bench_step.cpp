@@ -139,7 +139,7 @@ class BenchStep final : public Command {
     options.batchnorm = bn_ == "train" ? BatchNormMode::kBatch : BatchNormMode::kRunning;
     options.loss = parse_loss(loss_);
     if (options.loss.entry->kind == LossKind::kScores) {
-      fail<UsageError>("--loss {}: takes scores instead of embeddings; see bench rank", loss_);
+      fail<UsageError>("--loss {}: takes scores instead of embeddings; see `bench rank`", loss_);
     }
     options.batch = batch_;
     options.classes = (batch_ + 1) / 2;

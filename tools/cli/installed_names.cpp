@@ -15,7 +15,7 @@ InstalledNames::InstalledNames(const std::string& program)
 
 std::string InstalledNames::in_advice(const std::string& text) const {
   if (!installed_) return text;
-  static const std::regex quoted("(`)(train|eval|probe|bench|convert)(?= )");
+  static const std::regex quoted("(`)(train|eval|probe|bench|convert)(?=[ `])");
   return std::regex_replace(text, quoted, kLonger);
 }
 

@@ -33,7 +33,7 @@ void require(const Hdf5Reader& file, const std::string& name) {
   if (file.has(name)) return;
   if (file.has("/weights")) {
     fail<InputError>(
-        "{}: is a network's weights, not embeddings; eval --save-embeddings makes some",
+        "{}: is a network's weights, not embeddings; `eval --save-embeddings` makes some",
         file.name());
   }
   fail<InputError>("{}: holds no {}; add it ({})", file.name(), name, what_it_holds(file));

@@ -242,9 +242,9 @@ class Convert final : public Command {
     silent_ = common.quiet && !dry_run_;
     std::string loader;
     if (!from_run_.empty()) loader = take_run();
-    if (in_.empty()) fail<UsageError>("IN is missing: convert IN OUT, or --from-run RUN OUT");
+    if (in_.empty()) fail<UsageError>("IN is missing: `convert IN OUT`, or --from-run RUN OUT");
     if (out_.empty() && !list_ && !dry_run_) {
-      fail<UsageError>("OUT is missing: convert IN OUT, or --list, or --dry-run");
+      fail<UsageError>("OUT is missing: `convert IN OUT`, or --list, or --dry-run");
     }
     const bool writes = !dry_run_ && !list_;
     check_outputs(
@@ -357,13 +357,14 @@ class Convert final : public Command {
     } else if (!fs::exists(in_, ignored)) {
       if (fs::exists(run / kLastFile, ignored)) {
         fail<InputError>(
-            "{0}: holds no {1} yet; let the run go on (train --out {0} --resume auto), or convert "
+            "{0}: holds no {1} yet; let the run go on (`train --out {0} --resume auto`), or "
+            "convert "
             "its {2}",
             from_run_, kBestFile, kLastFile);
       }
       problem = fmt::format("holds no {}", kBestFile);
     }
-    const std::string what = "give the folder that train --out wrote";
+    const std::string what = "give the folder that `train --out` wrote";
     if (!problem.empty()) fail<InputError>("{}: {}; {}", from_run_, problem, what);
     if (!is_sealed(in_)) {
       fail<InputError>("{}: is no checkpoint, or one that another program has written to; {}", in_,

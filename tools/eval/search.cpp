@@ -33,7 +33,7 @@ DescribedRows read_index(const std::string& path, const CheckpointEmbedder& embe
   std::ifstream file(path, std::ios::binary);
   std::array<char, 8> begins{};
   if (file.read(begins.data(), begins.size()) && !is_hdf5({begins.data(), begins.size()})) {
-    fail<InputError>("{}: is no index; --index takes what eval --save-embeddings wrote", path);
+    fail<InputError>("{}: is no index; --index takes what `eval --save-embeddings` wrote", path);
   }
   index.set = read_embeddings(path);
   // The camera rule does not apply, since queries have no camera.

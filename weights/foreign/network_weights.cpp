@@ -231,7 +231,7 @@ void note_unsaid(NetworkWeights& out, bool published) {
   } else if (!published && !out.model.arch.starts_with("resnet")) {
     out.unsaid =
         "may be one of the published weights that want mean and std 0.5 (torchvision's, "
-        "TensorFlow's): then give train or convert --input-mean 0.5 --input-std 0.5";
+        "TensorFlow's): then give `train` or `convert` --input-mean 0.5 --input-std 0.5";
   }
 }
 

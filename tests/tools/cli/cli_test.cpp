@@ -313,6 +313,10 @@ TEST(Cli, HelpCallsProgramsByTheirInstalledNames) {
   EXPECT_EQ(
       names.in_help("NAME (probe --loss NAME); from `bench step --tune FILE`; train prints"),
       "NAME (rankine-probe --loss NAME); from `rankine-bench step --tune FILE`; train prints");
+  EXPECT_EQ(
+      names.in_advice("give `train` or `convert` --input-mean; `eval --save-embeddings` makes"),
+      "give `rankine-train` or `rankine-convert` --input-mean; `rankine-eval "
+      "--save-embeddings` makes");
   EXPECT_EQ(InstalledNames("build/bin/eval").in_help("see probe --data"), "see probe --data");
 }
 

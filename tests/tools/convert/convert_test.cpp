@@ -371,14 +371,14 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
     EXPECT_EQ(end.code, 3);
     EXPECT_TRUE(holds(end.err, "error: " + in(folder) + why)) << end.err;
   };
-  refused("nothing", ": no such folder; give the folder that train --out wrote");
-  refused("e.py", ": is no folder; give the folder that train --out wrote");
+  refused("nothing", ": no such folder; give the folder that `train --out` wrote");
+  refused("e.py", ": is no folder; give the folder that `train --out` wrote");
   std::filesystem::remove(in("run/best.h5"));
-  refused("run", ": holds no best.h5 yet; let the run go on (train --out " + in("run") +
-                     " --resume auto), or convert its last.h5");
+  refused("run", ": holds no best.h5 yet; let the run go on (`train --out " + in("run") +
+                     " --resume auto`), or convert its last.h5");
   EXPECT_EQ(run("convert", {in("run/last.h5"), in("x.onnx")}).code, 0);
   std::filesystem::create_directory(in("hollow"));
-  refused("hollow", ": holds no best.h5; give the folder that train --out wrote");
+  refused("hollow", ": holds no best.h5; give the folder that `train --out` wrote");
   folder_.write("hollow/best.h5", "text");
   refused("hollow", "/best.h5: is no checkpoint");
 }

@@ -128,7 +128,7 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
                  "embedded by another network (aaaaaaaaaaaa) than ");
   folder_.write("index.npz", "PK\3\4 a zip file");
   expect_refused({"--index", in("index.npz"), "--query", photo},
-                 "index.npz: is no index; --index takes what eval --save-embeddings wrote");
+                 "index.npz: is no index; --index takes what `eval --save-embeddings` wrote");
   expect_refused({"--index", in("run/last.h5"), "--query", photo},
                  "is a network's weights, not embeddings");
   const Finished rows =
