@@ -1,6 +1,8 @@
 // Files of every kind, drawn anew in each run, must be read as the HDF5 library reads them.
 #include "engine/base/error.h"
+#include "engine/system/read_file.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/temporary_folder.h"
 #include "weights/hdf5/boxes.h"
 #include "weights/hdf5/file.h"
 #include "weights/hdf5/handle.h"
@@ -46,24 +48,33 @@ using Random = std::mt19937_64;
 
 std::uint64_t below(Random& random, std::uint64_t limit) { return random() % limit; }
 
+enum class Storage {
+  kAny,
+  kOneGrowingAxis,  // filtered chunks, which the library then finds by an array that grows
+};
+
 struct Drawn {
   Kind kind;
   std::vector<hsize_t> dims, chunk;  // chunk empty: contiguous
   std::string text;                  // for messages
 };
 
-// Draws a file image with a data set /x of any shape and storage, perhaps written only in part.
-std::vector<std::byte> draw(Random& random, Drawn& drawn) {
+// Draws a file image with a data set /x of any shape, perhaps written only in part.
+std::vector<std::byte> draw(Random& random, Storage storage, Drawn& drawn) {
+  const bool one_growing = storage == Storage::kOneGrowingAxis;
   const std::vector<Kind> all = kinds();
   drawn.kind = all[below(random, all.size())];
   drawn.text = drawn.kind.name;
-  const std::size_t rank = below(random, 5);
+  const std::size_t rank = one_growing ? 1 + below(random, 4) : below(random, 5);
   constexpr std::array<hsize_t, 5> kLongest = {1, 600'000, 900, 50, 18};
-  for (std::size_t i = 0; i < rank; ++i) drawn.dims.push_back(1 + below(random, kLongest[rank]));
+  constexpr std::array<hsize_t, 5> kLongestGrowing = {1, 5000, 100, 30, 14};
+  const hsize_t longest = one_growing ? kLongestGrowing[rank] : kLongest[rank];
+  for (std::size_t i = 0; i < rank; ++i) drawn.dims.push_back(1 + below(random, longest));
   const Hdf5PropertyId creation(H5Pcreate(H5P_DATASET_CREATE));
-  bool growing = false;
-  if (rank > 0 && below(random, 4) > 0) {
-    growing = below(random, 2) == 0;  // then a chunk may be larger than the data set
+  std::vector<hsize_t> most = drawn.dims;
+  if (one_growing || (rank > 0 && below(random, 4) > 0)) {
+    // Then a chunk may be larger than the data set.
+    const bool growing = one_growing || below(random, 2) == 0;
     std::uint64_t chunks = 1;
     for (const hsize_t side : drawn.dims) {
       const hsize_t length = 1 + below(random, growing ? side + side / 4 + 1 : side);
@@ -73,7 +84,16 @@ std::vector<std::byte> draw(Random& random, Drawn& drawn) {
       chunks *= side / drawn.chunk.back() + 1;
     }
     H5Pset_chunk(creation.get(), static_cast<int>(rank), drawn.chunk.data());
-    const std::uint64_t filters = below(random, 5);
+    if (one_growing) {
+      most = drawn.chunk;
+      for (std::size_t i = 0; i < rank; ++i) most[i] = std::max(most[i], drawn.dims[i]);
+      const std::uint64_t axis = below(random, rank);
+      most[axis] = H5S_UNLIMITED;
+      drawn.text += fmt::format(", axis {} unlimited", axis);
+    } else if (growing) {
+      most.assign(rank, H5S_UNLIMITED);
+    }
+    const std::uint64_t filters = one_growing ? 1 + below(random, 4) : below(random, 5);
     if (filters == 1 || filters == 3) H5Pset_shuffle(creation.get());
     if (filters > 0 && filters != 3) H5Pset_deflate(creation.get(), 1);
     if (filters == 4) H5Pset_shuffle(creation.get());
@@ -88,21 +108,29 @@ std::vector<std::byte> draw(Random& random, Drawn& drawn) {
   drawn.text +=
       fmt::format(", [{}] in [{}]", fmt::join(drawn.dims, ", "), fmt::join(drawn.chunk, ", "));
   const Hdf5PropertyId access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_fapl_core(access.get(), 1 << 20, false);
-  const Hdf5FileId file(H5Fcreate("drawn", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
-  const std::vector<hsize_t> most(rank, H5S_UNLIMITED);
-  const Hdf5SpaceId space(rank == 0 ? H5Screate(H5S_SCALAR)
-                                    : H5Screate_simple(static_cast<int>(rank), drawn.dims.data(),
-                                                       growing ? most.data() : nullptr));
-  const Hdf5DatasetId set(H5Dcreate2(file.get(), "x", drawn.kind.type, space.get(), H5P_DEFAULT,
-                                     creation.get(), H5P_DEFAULT));
-  // All of it, or a corner, so that chunks are missing.
-  std::vector<hsize_t> sides = drawn.dims, zero(rank, 0);
+  // The earliest format knows one index of chunks, a tree; the latest has one for each kind of
+  // growth.
+  if (one_growing || below(random, 2) == 0) {
+    H5Pset_libver_bounds(access.get(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    drawn.text += ", latest format";
+  }
+  // Not in memory: in the latest format, H5Fget_file_image spoils a checksum of an open file.
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "drawn.h5").string();
+  Hdf5FileId file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
+  const Hdf5SpaceId space(
+      rank == 0 ? H5Screate(H5S_SCALAR)
+                : H5Screate_simple(static_cast<int>(rank), drawn.dims.data(), most.data()));
+  Hdf5DatasetId set(H5Dcreate2(file.get(), "x", drawn.kind.type, space.get(), H5P_DEFAULT,
+                               creation.get(), H5P_DEFAULT));
+  // All of it, or a part, so that chunks are missing.
+  std::vector<hsize_t> sides = drawn.dims, first(rank, 0);
   if (!drawn.chunk.empty() && below(random, 2) == 0) {
     // At least half of one axis is written: a data set far larger than its stored part is refused.
-    hsize_t& side = sides[below(random, rank)];
-    side = std::max<hsize_t>(1, side / 2);
-    drawn.text += ", in part";
+    const std::uint64_t axis = below(random, rank);
+    sides[axis] = std::max<hsize_t>(1, sides[axis] / 2);
+    first[axis] = below(random, drawn.dims[axis] - sides[axis] + 1);
+    drawn.text += fmt::format(", of axis {} {} from {} on", axis, sides[axis], first[axis]);
   }
   std::uint64_t count = 1;
   for (const hsize_t side : sides) count *= side;
@@ -112,16 +140,15 @@ std::vector<std::byte> draw(Random& random, Drawn& drawn) {
                                : static_cast<double>(below(random, 60'000)) / 17.0 - 1000.0;
   }
   if (rank > 0) {
-    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, zero.data(), nullptr, sides.data(), nullptr);
+    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, first.data(), nullptr, sides.data(), nullptr);
   }
   const Hdf5SpaceId in_memory(
       rank == 0 ? H5Screate(H5S_SCALAR)
                 : H5Screate_simple(static_cast<int>(rank), sides.data(), nullptr));
   H5Dwrite(set.get(), H5T_NATIVE_DOUBLE, in_memory.get(), space.get(), H5P_DEFAULT, values.data());
-  H5Fflush(file.get(), H5F_SCOPE_GLOBAL);
-  std::vector<std::byte> image(static_cast<std::size_t>(H5Fget_file_image(file.get(), nullptr, 0)));
-  H5Fget_file_image(file.get(), image.data(), image.size());
-  return image;
+  set.reset();
+  file.reset();
+  return read_file(path, std::size_t{1} << 30);
 }
 
 // The reference: the library reads the whole data set at once.
@@ -156,17 +183,23 @@ template <class T> void compare(const std::vector<std::byte>& image, const Drawn
   EXPECT_EQ(std::memcmp(visited.data(), plain.data(), read.size() * sizeof(T)), 0) << drawn.text;
 }
 
-TEST(Hdf5Kinds, AreReadBitEqualToTheLibrarysOwnReading) {
+void compare_drawn(Storage storage, int files) {
   Random random(random_seed());
-  for (int i = 0; i < 60 && !HasFailure(); ++i) {
+  for (int i = 0; i < files && !testing::Test::HasFailure(); ++i) {
     Drawn drawn;
-    const std::vector<std::byte> image = draw(random, drawn);
+    const std::vector<std::byte> image = draw(random, storage, drawn);
     compare<float>(image, drawn);
     compare<double>(image, drawn);
     if (!drawn.kind.integer) continue;
     compare<std::int64_t>(image, drawn);
     compare<std::uint8_t>(image, drawn);
   }
+}
+
+TEST(Hdf5Kinds, AreReadBitEqualToTheLibrarysOwnReading) { compare_drawn(Storage::kAny, 60); }
+
+TEST(Hdf5Kinds, ChunksOfOneGrowingAxisAreReadAsTheLibraryReadsThem) {
+  compare_drawn(Storage::kOneGrowingAxis, 100);
 }
 
 // Texts of any length must come whole, even if they are longer than one answer of the parser.
