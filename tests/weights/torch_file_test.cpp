@@ -372,5 +372,23 @@ TEST(TorchFile, WholeModelsAndTrainingStates) {
   EXPECT_EQ(old.tensors[0].name, "state_dict/weight");
 }
 
+// Objects beside the weights that Python pickles by opcodes which no tensor needs: the state of
+// numpy's PCG64 (two integers of 128 bits, which take 17 bytes if their top bit is set), and in
+// protocols 4 and 5 a frozenset and the bytes of an array.
+TEST(TorchFile, ObjectsBesideTheWeightsAreRead) {
+  const TemporaryFolder folder;
+  const std::string number = "\x8a\x11" + std::string(16, '\xff') + std::string(1, '\0');
+  const std::string longest = "\x8a\xff" + std::string(255, '\1');
+  const std::string set = "(K\1K\2\x91";
+  const std::string array = std::string("\x96\3\0\0\0\0\0\0\0", 9) + "abc";
+  for (const std::string& opcodes : {number, longest, set, array}) {
+    TorchContent content;
+    add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+    content.further.emplace_back("state", opcodes);
+    folder.write("t.pth", torch_zip(content));
+    EXPECT_EQ(read_tensor_file((folder.path() / "t.pth").string()).tensors.size(), 1U);
+  }
+}
+
 }  // namespace
 }  // namespace rk

@@ -16,8 +16,9 @@ constexpr std::size_t kMaxOpcodes = 1'000'000;
 // memoised texts.
 constexpr std::size_t kMaxNamePart = 1 << 10;
 constexpr std::size_t kMaxNames = std::size_t{64} << 20;
-constexpr std::uint64_t kMaxLong = 16;
 constexpr int kMaxProtocol = 5;
+// For limits: what exceeds them lies beside the weights.
+constexpr const char* kWeightsAlone = "save the weights alone";
 
 // Named as in Python's pickletools.
 enum Opcode : unsigned char {
@@ -67,9 +68,11 @@ enum Opcode : unsigned char {
   kBinBytes8 = 0x8e,
   kEmptySet = 0x8f,
   kAddItems = 0x90,
+  kFrozenSet = 0x91,
   kStackGlobal = 0x93,
   kMemoize = 0x94,
   kFrame = 0x95,
+  kByteArray8 = 0x96,
 };
 
 }  // namespace
@@ -81,12 +84,15 @@ Pickle::Pickle(std::span<const std::byte> bytes, const std::string& name)
 
 void Pickle::run() {
   for (std::size_t opcodes = 0;; ++opcodes) {
-    if (opcodes == kMaxOpcodes) refuse(fmt::format("holds more than {} opcodes", kMaxOpcodes));
+    if (opcodes == kMaxOpcodes) {
+      refuse(fmt::format("holds more than {} opcodes", kMaxOpcodes), kWeightsAlone);
+    }
     opcode_at_ = at_;
     const auto opcode = number<unsigned char>();
     if (opcode == kStop) break;
     if (!step_numbers(opcode) && !step_containers(opcode) && !step_objects(opcode)) {
-      refuse(fmt::format("holds the opcode 0x{:02x}, which no file of tensors needs", opcode));
+      refuse(fmt::format("holds the opcode 0x{:02x}, which no file of tensors needs", opcode),
+             "download it again or save the weights alone");
     }
   }
   root_ = pop();
@@ -127,7 +133,6 @@ bool Pickle::step_numbers(unsigned char opcode) {
     }
     case kLong1: {
       const auto size = number<std::uint8_t>();
-      if (size > kMaxLong) refuse(fmt::format("holds an integer of {} bytes", size));
       const std::string_view digits = take(size);
       if (size > sizeof(std::int64_t)) {
         Node* node = make(Kind::kLong);
@@ -153,7 +158,8 @@ bool Pickle::step_numbers(unsigned char opcode) {
     case kBinUnicode8: push_text(Kind::kText, number<std::uint64_t>()); return true;
     case kShortBinBytes: push_text(Kind::kBytes, number<std::uint8_t>()); return true;
     case kBinBytes: push_text(Kind::kBytes, number<std::uint32_t>()); return true;
-    case kBinBytes8: push_text(Kind::kBytes, number<std::uint64_t>()); return true;
+    case kBinBytes8:
+    case kByteArray8: push_text(Kind::kBytes, number<std::uint64_t>()); return true;
     default: return false;
   }
 }
@@ -175,9 +181,12 @@ bool Pickle::step_containers(unsigned char opcode) {
     case kTuple2: make_tuple(2); return true;
     case kTuple3: make_tuple(3); return true;
     case kTuple:
-    case kList: {
+    case kList:
+    case kFrozenSet: {
       const std::vector<Node*> items = pop_to_mark();
-      Node* node = make(opcode == kTuple ? Kind::kTuple : Kind::kList);
+      Node* node = make(opcode == kTuple  ? Kind::kTuple
+                        : opcode == kList ? Kind::kList
+                                          : Kind::kSet);
       node->items.assign(items.begin(), items.end());
       push(node);
       return true;
@@ -273,7 +282,8 @@ template <class T> T Pickle::number() {
 
 std::string_view Pickle::take(std::uint64_t bytes) {
   if (bytes > input_.size() - at_) {
-    refuse(input_.size() == kMaxBytes ? "is larger than 64 MiB" : "ends in the middle");
+    if (input_.size() == kMaxBytes) refuse("is larger than 64 MiB", kWeightsAlone);
+    refuse("ends in the middle");
   }
   const auto* begin = reinterpret_cast<const char*>(input_.data()) + at_;
   at_ += bytes;
@@ -350,21 +360,20 @@ void Pickle::recall(std::uint64_t place) {
 
 void Pickle::make_global(const std::string& module, const std::string& attribute) {
   if (const std::size_t longer = std::max(module.size(), attribute.size()); longer > kMaxNamePart) {
-    refuse(fmt::format("names a global by a text of {} bytes", longer));
+    refuse(fmt::format("names a global by a text of {} bytes", longer), kWeightsAlone);
   }
   Node* node = make(Kind::kGlobal);
   node->text = module + "." + attribute;
   names_ += node->text.size();
   if (names_ > kMaxNames) {
-    refuse(fmt::format("names globals of more than {} MiB in all", kMaxNames >> 20));
+    refuse(fmt::format("names globals of more than {} MiB in all", kMaxNames >> 20), kWeightsAlone);
   }
   globals_.insert(node->text);
   push(node);
 }
 
-void Pickle::refuse(const std::string& what) const {
-  fail<InputError>("{}: its pickle {} (byte {}); download or save it again", printable(name_), what,
-                   opcode_at_);
+void Pickle::refuse(const std::string& what, const char* advice) const {
+  fail<InputError>("{}: its pickle {} (byte {}); {}", printable(name_), what, opcode_at_, advice);
 }
 
 }  // namespace rk

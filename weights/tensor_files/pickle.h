@@ -4,9 +4,8 @@
 // and whole models are known; any other is refused with its offset.
 //
 // Limits: 64 MiB and 1,000,000 opcodes per pickle, 1 KiB per name of a global or module and 64 MiB
-// for all, integers of 16 bytes. Texts and bytes above 64 KiB (a training log, a numpy array) are
-// left out. Nothing recurses over the input. Nodes may be shared, and in a hostile file they may
-// form cycles.
+// for all. Texts and bytes above 64 KiB (a training log, a numpy array) are left out. Nothing
+// recurses over the input. Nodes may be shared, and in a hostile file they may form cycles.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +73,6 @@ class Pickle {
   using Kind = PickleNode::Kind;
 
   void run();
-  bool step(unsigned char opcode);  // false at the end
   bool step_numbers(unsigned char opcode);
   bool step_containers(unsigned char opcode);
   bool step_objects(unsigned char opcode);
@@ -93,7 +91,8 @@ class Pickle {
   void remember(std::uint64_t place, Node* node);
   void recall(std::uint64_t place);
   void make_global(const std::string& module, const std::string& attribute);
-  [[noreturn]] void refuse(const std::string& what) const;
+  [[noreturn]] void refuse(const std::string& what,
+                           const char* advice = "download or save it again") const;
 
   std::span<const std::byte> input_;
   std::string name_;
