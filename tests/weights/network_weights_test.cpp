@@ -279,8 +279,15 @@ TEST_F(ForeignWeights, CountersMayBeRealNumbers) {
   first.bytes = std::string("\0\0\0\x10\0\0\x70\x41", 8);
   EXPECT_EQ(read(content).find("bn1.num_batches_tracked")->count, (1 << 24) + 1);  // no float32
   first.type = ElementType::kF16;
-  first.bytes = std::string("\x00\x7c", 2);  // infinity
-  EXPECT_TRUE(holds(refusal(content), "bn1.num_batches_tracked F16 [] where an integer is"));
+  first.bytes = std::string("\x00\x7c", 2);  // infinity, as of each count above 65504
+  const NetworkWeights halved = read(content);
+  EXPECT_EQ(halved.find("bn1.num_batches_tracked")->count, 0);
+  EXPECT_TRUE(holds(fmt::format("{}", fmt::join(halved.notes, "\n")),
+                    "1 counter of batches held no finite number (float16 ends at 65504) and became "
+                    "0"));
+  content.tensors[5].dims = {2};
+  content.tensors[5].strides = {0};
+  EXPECT_TRUE(holds(refusal(content), "bn1.num_batches_tracked F16 [2] where an integer is"));
 }
 
 // The embedding layer may lie beside the network in a module that holds both.

@@ -47,11 +47,14 @@ bool is_auxiliary(const std::string& name) {
 
 using Kind = NetworkTensor::Kind;
 
-// Also accepts real numbers: .half() on a whole model converts its counters too.
+bool is_counter(const StoredTensor& tensor) {
+  return tensor.elements() == 1 && (is_integer(tensor.type) || is_real(tensor.type));
+}
+
+// A real number is one, too: .half() on a whole model converts its counters, and makes those above
+// 65504 infinite. Null: more than an integer holds.
 std::optional<std::int64_t> counted_batches(const StoredTensor& tensor) {
-  if (tensor.elements() != 1) return std::nullopt;
   if (is_integer(tensor.type)) return integer_values(tensor)[0];
-  if (!is_real(tensor.type)) return std::nullopt;
   double value = 0;
   if (tensor.type == ElementType::kF64) {
     std::memcpy(&value, contiguous_bytes(tensor).data(), sizeof(value));
@@ -94,6 +97,12 @@ class Mapping {
           fmt::format("{} of convolutions went into the normalisations' means",
                       folded_ == 1 ? "1 bias" : fmt::format("{} biases", folded_)));
     }
+    if (uncounted_ > 0) {
+      out_.notes.push_back(fmt::format(
+          "{} of batches held no finite number (float16 ends at 65504) and became 0, which changes "
+          "no embedding",
+          counted(uncounted_, "counter")));
+    }
     for (const auto& [type, count] : widened_) {
       out_.notes.push_back(fmt::format("{} became float32", counted(count, type + " tensor")));
     }
@@ -115,14 +124,15 @@ class Mapping {
     const StoredTensor& tensor = *found->second;
     used_.insert(&tensor);
     if (wanted.kind == Kind::kCounter) {
-      const std::optional<std::int64_t> count = counted_batches(tensor);
-      if (!count) {
+      if (!is_counter(tensor)) {
         mismatched_.push_back(fmt::format("{} {} {} where an integer is expected",
                                           printable(tensor.name), name_of(tensor.type),
                                           shape_text(tensor.dims)));
         return;
       }
-      out_.tensors.push_back({wanted.name, {}, {}, *count, nullptr});
+      const std::optional<std::int64_t> count = counted_batches(tensor);
+      if (!count) ++uncounted_;
+      out_.tensors.push_back({wanted.name, {}, {}, count.value_or(0), nullptr});
     } else if (fits(tensor, wanted.dims)) {
       add(wanted.name, tensor);
       if (wanted.kind == Kind::kMean && bias_ != nullptr) fold_bias();
@@ -219,6 +229,7 @@ class Mapping {
   std::vector<std::string> missing_, mismatched_, further_;
   const StoredTensor* bias_ = nullptr;  // of the last convolution; null: it has none
   int folded_ = 0;                      // biases
+  int uncounted_ = 0;                   // counters
   std::map<std::string, int> widened_;
 };
 
