@@ -731,6 +731,17 @@ TEST(TorchLoader, TakesPicturesOfEveryMode) {
                     "\n    return upright(image).convert(\"RGB\")\n"));
 }
 
+// Pillow finds the EXIF block of a PNG that lies behind its pixels only with them, and raises
+// errors at a damaged block, by which nothing is turned here.
+TEST(TorchLoader, TurnsByEveryExifBlockThatRankineReads) {
+  ModelDescription model;
+  model.upright = true;
+  const std::string loader = torch_loader(model, "r.safetensors");
+  EXPECT_LT(loader.find("image.load()"), loader.find("image.info.get(\"exif\"")) << loader;
+  EXPECT_TRUE(holds(loader, "    except (KeyError, SyntaxError, struct.error):")) << loader;
+  EXPECT_TRUE(holds(loader, "import struct\n")) << loader;
+}
+
 // Powers of the values themselves may overflow or vanish in float, those of shares of the largest
 // do not.
 TEST(TorchLoader, PoolsByPowersOfSharesOfTheLargest) {

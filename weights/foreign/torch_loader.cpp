@@ -46,7 +46,8 @@ class Embedder(torch.nn.Module):
 
 // As data/images/exif.cpp reads it: ImageOps.exif_transpose also turns by XMP and by text chunks of
 // a PNG.
-constexpr const char* kUprightPicture = R"(from PIL import Image
+constexpr const char* kUprightPicture = R"(import struct
+from PIL import Image
 
 TURNS = {2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180,
          4: Image.Transpose.FLIP_TOP_BOTTOM, 5: Image.Transpose.TRANSPOSE,
@@ -54,10 +55,13 @@ TURNS = {2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180,
 
 
 def upright(image):
+    image.load()  # the EXIF block of a PNG may lie behind its pixels
     exif = Image.Exif()
-    exif.load(image.info.get("exif", b""))
-    turn = TURNS.get(exif.get(0x0112))
-    return image if turn is None else image.transpose(turn)
+    try:
+        exif.load(image.info.get("exif", b""))
+        return image.transpose(TURNS[exif.get(0x0112)])
+    except (KeyError, SyntaxError, struct.error):  # upright already, or a damaged block
+        return image
 )";
 
 // As in kernels/blocks/pool_block.h, powers are those of shares of the largest value: powers of the
