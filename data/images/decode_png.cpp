@@ -31,15 +31,14 @@ class PngDecoder {
 
   bool read_header() {
     return attempt([&] {
-      // Warnings stop too: with all ancillary chunks skipped below, they can only concern picture
-      // data.
-      png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, stop, stop);
+      png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, stop, warn);
       if (png_ == nullptr) stop_here("libpng cannot start");
       info_ = png_create_info_struct(png_);
       if (info_ == nullptr) stop_here("out of memory");
       png_set_read_fn(png_, this, read);
       // The size is checked after the header has been read, with a clearer message.
       png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+      png_set_chunk_malloc_max(png_, 0);  // no chunk exceeds the file, whose size has a limit
       png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
       // Pillow's pixels depend on no ancillary chunk, so none is parsed: no gamma, no profile, no
       // inflated text. The library's -1 does not cover tRNS, so tRNS is listed explicitly.
@@ -102,6 +101,11 @@ class PngDecoder {
   }
   static void stop(png_structp png, png_const_charp message) {
     static_cast<PngDecoder*>(png_get_error_ptr(png))->stop_here(message);
+  }
+  // Warnings stop too: with all ancillary chunks skipped, they concern picture data, or a palette
+  // that the colour type makes a suggestion. A palette that is needed raises errors.
+  static void warn(png_structp png, png_const_charp message) {
+    if (std::strncmp(message, "PLTE", 4) != 0) stop(png, message);
   }
   [[noreturn]] void stop_here(const char* message) {
     std::snprintf(why_.data(), why_.size(), "%s", message);

@@ -78,6 +78,41 @@ TEST(Decode, RefusalNamesWhatTheFileIs) {
       << wide;
 }
 
+// Inserts a chunk after the header of a PNG.
+std::vector<std::byte> with_chunk(std::vector<std::byte> png, const std::string& name,
+                                  std::size_t length) {
+  std::string chunk = name + std::string(length, 'x');
+  std::uint32_t sum = 0xffffffff;  // CRC-32
+  for (const char c : chunk) {
+    sum ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) sum = sum >> 1 ^ (sum % 2 == 1 ? 0xedb88320 : 0);
+  }
+  const auto append = [](std::string& to, std::uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(value >> shift & 255);
+  };
+  append(chunk, ~sum);
+  std::string begin;
+  append(begin, static_cast<std::uint32_t>(length));
+  chunk.insert(0, begin);
+  const auto* bytes = reinterpret_cast<const std::byte*>(chunk.data());
+  png.insert(png.begin() + 33, bytes, bytes + chunk.size());
+  return png;
+}
+
+// What says nothing about the pixels does not keep a picture from being read: a long text, or a
+// palette (of whatever length) where each pixel has its own colour.
+TEST(DecodePng, ChunksThatSayNothingAboutPixelsArePassedOver) {
+  const std::vector<std::byte> rgb = golden_file("files/rgb8.png");
+  const std::string pixels = hash(decode_image(rgb, "x"));
+  EXPECT_EQ(hash(decode_image(with_chunk(rgb, "iTXt", 9'000'000), "x")), pixels);
+  EXPECT_EQ(hash(decode_image(with_chunk(rgb, "PLTE", 6), "x")), pixels);
+  EXPECT_EQ(hash(decode_image(with_chunk(rgb, "PLTE", 7), "x")), pixels);
+  const std::vector<std::byte> gray = golden_file("files/gray8.png");
+  EXPECT_EQ(hash(decode_image(with_chunk(gray, "PLTE", 6), "x")), hash(decode_image(gray, "x")));
+  EXPECT_NE(refusal(with_chunk(golden_file("files/palette8.png"), "PLTE", 7)), "");
+  EXPECT_NE(refusal(with_chunk(rgb, "ABCD", 6)), "") << "one that must be understood";
+}
+
 // A truncated file is never a picture, wherever the cut lies.
 TEST(Decode, EveryPrefixIsRefused) {
   for (const char* name :
