@@ -32,24 +32,28 @@ void decode_bmp(std::span<const std::byte> file, const std::string& name, Image&
   const auto corrupt = [&](const char* what) {
     fail<InputError>("{}: corrupt BMP ({}); copy it again or remove it", name, what);
   };
-  if (file.size() < kFileHeader + kInfoHeader) corrupt("the file ends too early");
+  const auto need = [&](std::size_t bytes) {
+    if (file.size() < bytes) corrupt("the file ends too early");
+  };
+  need(kFileHeader + 4);
+  const std::uint64_t info_bytes = word(file, kFileHeader);
+  if (info_bytes < kInfoHeader) {
+    fail<InputError>("{}: BMP of the OS/2 kind; convert it to PNG", name);
+  }
+  need(kFileHeader + kInfoHeader);
   const std::uint64_t pixels_at = word(file, 10);
-  const std::uint64_t info_bytes = word(file, 14);
   const auto width = static_cast<std::int32_t>(word(file, 18));
   const auto signed_height = static_cast<std::int32_t>(word(file, 22));
   const std::uint32_t bits = word(file, 26) >> 16;
   const std::uint32_t compression = word(file, 30);
   const std::uint64_t stated_colours = word(file, 46);
-  if (info_bytes < kInfoHeader) {
-    fail<InputError>("{}: BMP of the OS/2 kind; convert it to PNG", name);
-  }
   const bool indexed = bits == 1 || bits == 4 || bits == 8;
   // Byte offsets of red, green and blue in a pixel or, for indexed pictures, in a palette entry.
   std::array<std::size_t, 3> place = {2, 1, 0};
   bool known = compression == 0 && (indexed || bits == 24 || bits == 32);
   const bool masked = compression == kMasks && bits == 32;
   if (masked) {
-    if (file.size() < kFileHeader + kInfoHeader + kMasksBytes) corrupt("the file ends too early");
+    need(kFileHeader + kInfoHeader + kMasksBytes);
     known = true;
     for (std::size_t c = 0; c < place.size(); ++c) {
       const std::uint32_t mask = word(file, kFileHeader + kInfoHeader + 4 * c);

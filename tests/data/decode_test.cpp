@@ -566,6 +566,9 @@ TEST(DecodeBmp, HostileHeaders) {
   EXPECT_NE(bad(Bmp(24).set(10, 0xffffffff)), "");
   EXPECT_NE(bad(Bmp(24).set(10, 0)), "");
   EXPECT_NE(bad(Bmp(24).set(14, 12)).find("OS/2"), std::string::npos);
+  // Its header is shorter than ours, so that a whole file may be.
+  const Bmp small = Bmp(24).set(14, 12);
+  EXPECT_NE(refusal(std::span(small.file()).first(30)).find("OS/2"), std::string::npos);
   EXPECT_NE(bad(Bmp(24).set(14, 0xffffffff)), "");
   EXPECT_NE(bad(Bmp(24).set(26, 16U << 16 | 1)).find("16 bits"), std::string::npos);
   EXPECT_NE(bad(Bmp(24).set(30, 3)).find("compression 3"), std::string::npos);
