@@ -292,7 +292,8 @@ TEST(TorchFile, StreamsOfLaterProtocols) {
   }
 }
 
-// Tensors of types that no weights have, such as complex numbers, must be left out, not refused.
+// Tensors of types that no weights have, such as complex numbers, must be left out, not refused,
+// but named.
 TEST(TorchFile, TensorsOfOtherTypesAreLeft) {
   TorchContent content;
   add_tensor(content, "weight", {1}, {1.5F});
@@ -301,11 +302,50 @@ TEST(TorchFile, TensorsOfOtherTypesAreLeft) {
   other.global("torch", "ComplexDoubleStorage").text("9").text("cpu").integer(2).raw("tQ");
   other.integer(0).integers({2}).integers({1}).raw("\x89").ordered_dict().raw("tR");
   content.further.emplace_back("spectrum", other.bytes());
+  PickleWriter sparse;
+  sparse.global("torch._utils", "_rebuild_sparse_tensor").raw("(NNtR");
+  content.further.emplace_back("sparse", sparse.bytes());
   const TemporaryFolder folder;
   folder.write("t.pth", torch_zip(content));
   const TensorFile file = read_tensor_file((folder.path() / "t.pth").string());
   ASSERT_EQ(file.tensors.size(), 1U);
-  EXPECT_EQ(file.notes.at(0), "left out: 1 tensor of types that no weights have: spectrum");
+  EXPECT_EQ(file.notes.at(0),
+            "left out: 2 tensors of types that no weights have: spectrum, sparse");
+  EXPECT_EQ(file.notes.at(1),
+            "names a global that is not needed and was not run: "
+            "torch._utils._rebuild_sparse_tensor");
+}
+
+// In a stream, storages lie one behind the other, so that those that are left out have to be
+// measured.
+TEST(TorchFile, StoragesOfOtherTypesAreLeftInStreams) {
+  struct Replaced {
+    ElementType type;
+    std::string written, read;
+    std::size_t more;  // bytes of the storage that the written type does not have
+  };
+  const TemporaryFolder folder;
+  for (const Replaced& replaced :
+       {Replaced{ElementType::kF64, "torch\nDoubleStorage", "torch\nComplexDoubleStorage", 16},
+        Replaced{ElementType::kF32, "torch\nFloatStorage", "torch\nComplexHalfStorage", 0},
+        Replaced{ElementType::kI32, "torch\nIntStorage", "torch.cuda\nQInt32Storage", 0},
+        Replaced{ElementType::kI8, "torch\nCharStorage", "torch\nQInt8Storage", 0},
+        Replaced{ElementType::kI8, "torch\nCharStorage", "torch.storage\nUntypedStorage", 0}}) {
+    TorchContent content;
+    content.storages = {{"1", ElementType::kI64, little(std::int64_t{7})},
+                        {"2", replaced.type, std::string(16, '*')}};
+    content.tensors = {{"weight", 0, {1}, {1}, 0}, {"other", 1, {2}, {1}, 0}};
+    std::string stream = torch_stream(content);
+    const std::size_t at = stream.find(replaced.written);
+    ASSERT_NE(at, std::string::npos);
+    stream.replace(at, replaced.written.size(), replaced.read);
+    stream.insert(stream.find(std::string(16, '*')), replaced.more, '*');
+    folder.write("s.pth", stream);
+    const TensorFile file = read_tensor_file((folder.path() / "s.pth").string());
+    ASSERT_EQ(file.tensors.size(), 1U) << replaced.read;
+    EXPECT_EQ(integer_values(file.tensors[0]), std::vector<std::int64_t>{7}) << replaced.read;
+    EXPECT_EQ(file.notes.at(0), "left out: 1 tensor of types that no weights have: other");
+  }
 }
 
 // PyTorch stores a lazily negated view as it lies, with a bit that says so.

@@ -36,6 +36,31 @@ constexpr std::array<NamedType, 11> kTypes = {{{"Float", ElementType::kF32},
                                                {"Byte", ElementType::kU8},
                                                {"Bool", ElementType::kBool},
                                                {"ComplexFloat", ElementType::kC64}}};
+// Classes of storages that weights never have. The name of an untyped one may begin otherwise.
+struct OtherType {
+  std::string_view name;
+  std::size_t item_bytes;
+};
+constexpr std::array<OtherType, 8> kOtherTypes = {{{"ComplexDouble", 16},
+                                                   {"ComplexHalf", 4},
+                                                   {"QInt32", 4},
+                                                   {"QInt8", 1},
+                                                   {"QUInt8", 1},
+                                                   {"QUInt4x2", 1},
+                                                   {"QUInt2x4", 1},
+                                                   {"Untyped", 1}}};
+constexpr std::array<std::string_view, 2> kUntyped = {"torch.storage.UntypedStorage",
+                                                      "torch.storage._UntypedStorage"};
+
+// Whether `global` is "torch.<name>Storage", "torch.cuda.<name>Tensor" and so on.
+bool is_class(const std::string& global, std::string_view name) {
+  for (const char* what : {"Storage", "Tensor"}) {
+    for (const char* module : {"torch.", "torch.cuda."}) {
+      if (global == fmt::format("{}{}{}", module, name, what)) return true;
+    }
+  }
+  return false;
+}
 
 std::vector<std::int64_t> integers(const PickleNode& node, const std::string& tensor,
                                    const std::string& file) {
@@ -62,6 +87,8 @@ constexpr const char* kParameter = "torch._utils._rebuild_parameter";  // tensor
 constexpr const char* kParameterWithState = "torch._utils._rebuild_parameter_with_state";
 constexpr const char* kParameterClass = "torch.nn.parameter.Parameter";   // tensor, ...
 constexpr const char* kFromType = "torch._tensor._rebuild_from_type_v2";  // call, class, arguments
+// Other calls that begin so create tensors that are sparse, quantised or of a newer type.
+constexpr std::string_view kRebuildOther = "torch._utils._rebuild_";
 
 class Walk {
  public:
@@ -176,11 +203,18 @@ class Walk {
         at = arguments[0];
       } else if (at->calls(kFromType)) {
         if (arguments.size() < 3 || arguments[2]->kind != Kind::kTuple) return false;
-        if (!arguments[0]->is_global(kRebuild)) return false;
-        rebuild(arguments[2]->items, path);
+        if (arguments[0]->is_global(kRebuild)) {
+          rebuild(arguments[2]->items, path);
+        } else {
+          left_.push_back(printable(path));
+        }
         return true;
       } else if (at->calls(kRebuild) || at->calls(kRebuildFirst)) {
         rebuild(arguments, path);
+        return true;
+      } else if (at->items[0]->kind == Kind::kGlobal &&
+                 at->items[0]->text.starts_with(kRebuildOther)) {
+        left_.push_back(printable(path));
         return true;
       } else {
         return false;
@@ -239,20 +273,26 @@ class Walk {
 bool expected_global(const std::string& name) {
   return name == "collections.OrderedDict" || name == kRebuild || name == kRebuildFirst ||
          name == kParameter || name == kParameterWithState || name == kParameterClass ||
-         name == kFromType || name == "torch.Size" || torch_element_type(name).has_value() ||
-         name == "torch.storage.UntypedStorage" || name == "torch.storage._UntypedStorage";
+         name == kFromType || name == "torch.Size" || torch_item_bytes(name).has_value();
 }
 
 }  // namespace
 
 std::optional<ElementType> torch_element_type(const std::string& global) {
   for (const NamedType& named : kTypes) {
-    for (const char* what : {"Storage", "Tensor"}) {
-      for (const char* module : {"torch.", "torch.cuda."}) {
-        if (global == fmt::format("{}{}{}", module, named.name, what)) return named.type;
-      }
-    }
+    if (is_class(global, named.name)) return named.type;
   }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> torch_item_bytes(const std::string& global) {
+  if (const std::optional<ElementType> type = torch_element_type(global)) {
+    return static_cast<std::size_t>(bits_of(*type) / 8);
+  }
+  for (const OtherType& other : kOtherTypes) {
+    if (is_class(global, other.name)) return other.item_bytes;
+  }
+  if (std::ranges::find(kUntyped, global) != kUntyped.end()) return 1;
   return std::nullopt;
 }
 
@@ -307,9 +347,10 @@ void collect_tensors(const Pickle& pickle, const TorchStorages& storages, Tensor
   constexpr std::size_t kMost = 8;
   const std::size_t count = others.size();
   others.resize(std::min(count, kMost));
-  file.notes.push_back(fmt::format("names {} that are not needed and were not run: {}{}",
-                                   count == 1 ? "a global" : fmt::format("{} globals", count),
-                                   fmt::join(others, ", "), count > kMost ? ", ..." : ""));
+  file.notes.push_back(fmt::format(
+      "names {} not needed and {} not run: {}{}",
+      count == 1 ? "a global that is" : fmt::format("{} globals that are", count),
+      count == 1 ? "was" : "were", fmt::join(others, ", "), count > kMost ? ", ..." : ""));
 }
 
 }  // namespace rk

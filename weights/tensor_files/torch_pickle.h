@@ -23,6 +23,10 @@ struct TorchStorage {
 // "torch.FloatStorage" and "torch.FloatTensor" -> kF32; nullopt for other names.
 std::optional<ElementType> torch_element_type(const std::string& global);
 
+// The bytes of an element of a storage class: also of those that no weights have, such as
+// "torch.ComplexDoubleStorage", and 1 of an untyped one; nullopt for other names.
+std::optional<std::size_t> torch_item_bytes(const std::string& global);
+
 // The integer of a node; nullopt if the node is not an integer or the value does not fit.
 std::optional<std::int64_t> pickled_integer(const PickleNode& node);
 

@@ -23,7 +23,8 @@ constexpr std::int64_t kProtocol = 1001;
 // is None or (key, offset, elements).
 struct StorageName {
   std::string key;
-  ElementType type = ElementType::kF32;
+  std::optional<ElementType> type;  // null: one that weights never have
+  std::uint64_t item = 0;           // bytes of an element
   std::int64_t elements = 0;
   std::int64_t first = 0, count = 0;  // of the view
 };
@@ -35,11 +36,12 @@ StorageName storage_name(const PickleNode& node, const std::string& name) {
                parts[1]->kind == PickleNode::Kind::kGlobal;
   if (!sound) refuse(name, "refers to a storage in an unknown way; save it again");
   out.key = parts[2]->text;
-  const std::optional<ElementType> type = torch_element_type(parts[1]->text);
+  const std::optional<std::size_t> item = torch_item_bytes(parts[1]->text);
   const std::optional<std::int64_t> elements = pickled_integer(*parts[4]);
-  sound = type && elements && *elements >= 0;
+  sound = item && elements && *elements >= 0;
   if (sound) {
-    out.type = *type;
+    out.type = torch_element_type(parts[1]->text);
+    out.item = *item;
     out.elements = out.count = *elements;
   }
   if (sound && parts.size() >= 6 && parts[5]->kind == PickleNode::Kind::kTuple) {
@@ -100,50 +102,46 @@ TensorFile read_torch_stream(std::span<const std::byte> bytes,
   const Pickle keys = cursor.pickle();
 
   // Only the references to a storage state its element type.
-  std::map<std::string, TorchStorage> found;
-  std::map<std::string, std::int64_t> elements;
+  std::map<std::string, StorageName> named;
   for (const PickleNode* node : object.stored()) {
     if (is_module_source(*node)) continue;
     const StorageName storage = storage_name(*node, name);
-    const auto [at, added] =
-        found.emplace(storage.key, TorchStorage{storage.type, {}, owner, big_endian});
-    elements.emplace(storage.key, storage.elements);
-    if (!added &&
-        (at->second.type != storage.type || elements.at(storage.key) != storage.elements)) {
+    const StorageName& first = named.emplace(storage.key, storage).first->second;
+    if (first.type != storage.type || first.item != storage.item ||
+        first.elements != storage.elements) {
       refuse(name, "storage " + in_quotes(storage.key) + " has two types; save it again");
     }
   }
-  std::size_t read = 0;
+  std::map<std::string, std::span<const std::byte>> held;
   for (const PickleNode* key : keys.root().items) {
-    const auto storage = found.find(key->text);
-    if (key->kind != PickleNode::Kind::kText || storage == found.end()) {
+    const auto storage = named.find(key->text);
+    if (key->kind != PickleNode::Kind::kText || storage == named.end()) {
       refuse(name, "holds a storage that nothing refers to; save it again");
     }
     const auto count = cursor.number<std::int64_t>();
-    if (count != elements.at(key->text)) {
+    if (count != storage->second.elements) {
       refuse(name, fmt::format("storage '{}' holds {} elements, {} are expected; download it again",
-                               printable(key->text), count, elements.at(key->text)));
+                               printable(key->text), count, storage->second.elements));
     }
-    const auto item = static_cast<std::uint64_t>(bits_of(storage->second.type) / 8);
     std::uint64_t size = 0;
-    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), item, &size)) {
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(count), storage->second.item, &size)) {
       refuse(name, "storage " + in_quotes(key->text) + " claims more than can be counted");
     }
-    storage->second.bytes = cursor.take(size);
-    ++read;
+    held[key->text] = cursor.take(size);
   }
-  if (read != found.size()) {
-    refuse(name, fmt::format("holds {} of {} storages; download it again", read, found.size()));
+  if (held.size() != named.size()) {
+    refuse(name,
+           fmt::format("holds {} of {} storages; download it again", held.size(), named.size()));
   }
 
   TorchStorages storages;
   storages.find = [&](const PickleNode& node) -> std::optional<TorchStorage> {
-    const StorageName storage = storage_name(node, name);
-    TorchStorage view = found.at(storage.key);
-    const auto item = static_cast<std::size_t>(bits_of(view.type) / 8);
-    view.bytes = view.bytes.subspan(static_cast<std::size_t>(storage.first) * item,
-                                    static_cast<std::size_t>(storage.count) * item);
-    return view;
+    const StorageName view = storage_name(node, name);
+    if (!view.type) return std::nullopt;
+    const std::span<const std::byte> values =
+        held.at(view.key).subspan(static_cast<std::size_t>(view.first) * view.item,
+                                  static_cast<std::size_t>(view.count) * view.item);
+    return TorchStorage{*view.type, values, owner, big_endian};
   };
   TensorFile file;
   file.path = name;
