@@ -226,6 +226,10 @@ TEST_F(ForeignWeights, BiasesOfConvolutionsGoIntoTheMeans) {
   add_tensor(other, "conv1.bias", {2}, {1, 2});
   EXPECT_TRUE(
       holds(refusal(other), "1 of another shape or type: conv1.bias F32 [2] where [16] is"));
+  TorchContent integers = torch_network("resnet20");
+  integers.storages[integers.tensors[0].storage].type = ElementType::kI32;
+  EXPECT_TRUE(holds(refusal(integers),
+                    "1 of another shape or type: conv1.weight I32 [16, 3, 3, 3] where F32 is"));
 }
 
 // Without what a network has inside its blocks, another one would be computed. Heads and counts are

@@ -143,7 +143,7 @@ class Mapping {
     if (tensor.dims == dims && is_real(tensor.type)) return true;
     mismatched_.push_back(fmt::format("{} {} {} where {} is expected", printable(tensor.name),
                                       name_of(tensor.type), shape_text(tensor.dims),
-                                      shape_text(dims)));
+                                      tensor.dims == dims ? "F32" : shape_text(dims)));
     return false;
   }
 
