@@ -50,12 +50,10 @@ class ProbeImage : public Command {
         flags
             .add("--mean", mean_, "subtracted from pixels in [0, 1]: one number, or red,green,blue")
             .check({in_range(-kMostInput, kMostInput).problem})
-            .delimiter(',')
-            .expected(1, 3);
+            .delimiter(',');
     std_option_ = flags.add("--std", std_, "what they are then divided by")
                       .check({in_range(kLeastInputStd, kMostInput).problem})
-                      .delimiter(',')
-                      .expected(1, 3);
+                      .delimiter(',');
     flags
         .add("--out", out_,
              "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")

@@ -177,6 +177,8 @@ TEST_F(ProbeImage, WrongUsageIsTwo) {
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "1", "1", "0"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0.5,0.5"}), 2);
   EXPECT_TRUE(holds(error_, "--mean: give one number, or red,green,blue")) << error_;
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "0.1,0.2,0.3,0.4"}), 2);
+  EXPECT_TRUE(holds(error_, "--std: give one number, or red,green,blue")) << error_;
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "inf", "0"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "1e9", "0"}), 2);
   EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
