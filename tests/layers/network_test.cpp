@@ -146,6 +146,24 @@ TEST(Networks, HaveGoldenValues) {
   }
 }
 
+TEST(Networks, TakeImagesFromTheirLeastSizeOn) {
+  const auto record = [](const std::string& arch, std::int64_t side) {
+    const Context context(1);
+    Parameters parameters;
+    Program program(context, parameters, {});
+    build_network(program, small_spec(arch), 1, side, side);
+  };
+  for (const std::string& arch : network_names()) {
+    const std::int64_t least = least_image_size(arch);
+    for (std::int64_t side = least; side < least + 10; ++side) {
+      EXPECT_NO_THROW(record(arch, side)) << arch << ' ' << side;
+    }
+    if (least == 1) continue;
+    EXPECT_THROW(record(arch, least - 1), std::invalid_argument) << arch;
+  }
+  EXPECT_EQ(least_image_size("inception_v3"), 75);  // as torchvision's
+}
+
 TEST(Networks, SharedMemoryChangesNoBit) {
   for (const std::string& arch : network_names()) {
     const std::int64_t side = small_side(arch);

@@ -709,6 +709,20 @@ TEST_F(ForeignWeights, ImagesAreAsTheFileWantsThem) {
   EXPECT_TRUE(holds(refused([](auto& model) { model.resize = 20; }), "resize"));
 }
 
+TEST_F(ForeignWeights, ImagesTooSmallForTheNetworkAreRefused) {
+  NetworkWeights weights = read(torch_network("googlenet"));
+  weights.model.crop = least_image_size("googlenet") - 1;
+  const std::string why = ": attribute crop is 30, but googlenet takes images of 31 or more";
+  const std::vector<std::byte> bytes = safetensors_bytes(weights);
+  folder_.write("c", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const TensorFile file = read_tensor_file((folder_.path() / "c").string());
+  EXPECT_TRUE(holds(message_of<InputError>([&] { network_weights(file); }), why));
+  const Checkpoint checkpoint("c.h5", checkpoint_bytes(weights));
+  EXPECT_TRUE(holds(message_of<InputError>([&] { network_weights(checkpoint); }), "c.h5" + why));
+  weights.model.crop = least_image_size("googlenet");
+  EXPECT_NO_THROW(check_network(weights.model, "c.h5"));
+}
+
 // Other programs resize without antialiasing unless told otherwise, so the text must say it. Older
 // files, which do not, are read in the same way.
 TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {

@@ -21,6 +21,9 @@ struct Window {
   std::array<std::int64_t, 2> padding{0, 0};  // above and below, left and right
   std::int64_t stride = 1;
   bool ceil_mode = false;  // of poolings: rounds the result's size up
+
+  // The size of the result along an axis (0: height); 0 where the window does not fit.
+  std::int64_t result(std::int64_t pixels, std::size_t axis) const;
 };
 
 // A convolution without bias, its batch normalisation, an addition, ReLU. Its parameters are named
@@ -62,10 +65,14 @@ class Backbone {
   // In the order in which they are computed. The last one's result is the backbone's.
   const std::vector<Layer>& layers() const { return layers_; }
   std::int64_t channels(LayerId layer) const;
+  // The side of the smallest square images in which every layer's window fits.
+  std::int64_t least_image_size() const;
   // The shortcut that the unit adds; null if it adds none, or another layer's result.
   const ConvBn* shortcut_of(const ConvBn& unit) const;
 
  private:
+  bool fits(std::int64_t image_size) const;
+
   std::vector<Layer> layers_;
 };
 

@@ -92,4 +92,6 @@ std::int64_t native_image_size(const std::string& arch) {
   return find_architecture(arch).image_size;
 }
 
+std::int64_t least_image_size(const std::string& arch) { return backbone(arch).least_image_size(); }
+
 }  // namespace rk

@@ -28,5 +28,7 @@ const std::vector<Stage>& network_stages(const std::string& arch);
 
 // The side of the square images that the network was designed for.
 std::int64_t native_image_size(const std::string& arch);
+// That of the smallest ones that it takes.
+std::int64_t least_image_size(const std::string& arch);
 
 }  // namespace rk

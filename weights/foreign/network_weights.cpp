@@ -267,6 +267,18 @@ std::string NetworkWeights::summary() const {
   return text;
 }
 
+void check_network(const ModelDescription& model, const std::string& path) {
+  if (!is_known_network(model.arch)) {
+    fail<InputError>("{}: its network is {}, known are {}; use another checkpoint", path,
+                     in_quotes(model.arch), known_networks());
+  }
+  if (const std::int64_t least = least_image_size(model.arch); model.crop < least) {
+    fail<InputError>(
+        "{}: attribute crop is {}, but {} takes images of {} or more; use another checkpoint", path,
+        model.crop, model.arch, least);
+  }
+}
+
 NetworkWeights network_weights(const TensorFile& file, const std::string& arch) {
   NetworkWeights out;
   out.model.dim = 0;
@@ -284,13 +296,15 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
   }
   if (const auto text = file.metadata.find(kModelKey); text != file.metadata.end()) {
     read_model_text(text->second, out.model);
-    check_model(out.model, file.path);
   }
   ChosenNetwork chosen = choose_network(file, arch);
   out.names = chosen.names;
   if (!chosen.note.empty()) out.notes.push_back(chosen.note);
   out.model.arch = architecture(file, chosen.tensors, arch);
-  if (!file.metadata.contains(kModelKey)) {
+  if (file.metadata.contains(kModelKey)) {
+    check_model(out.model, file.path);
+    check_network(out.model, file.path);
+  } else {
     // The same ratio as 224 of 256 for the other networks.
     if (out.model.arch == "inception_v3") {
       out.model.crop = 299;

@@ -50,6 +50,10 @@ struct NetworkWeights {
   std::string summary() const;
 };
 
+// Throws InputError, naming the file, if the model's network is not known or takes no images as
+// small as its crop.
+void check_network(const ModelDescription& model, const std::string& path);
+
 // `arch`: the expected network; empty: detect it from the shapes.
 NetworkWeights network_weights(const TensorFile& file, const std::string& arch = "");
 

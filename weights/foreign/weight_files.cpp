@@ -124,10 +124,7 @@ NetworkWeights network_weights(const Checkpoint& checkpoint) {
   NetworkWeights out;
   out.model = checkpoint.model();
   out.names = "a checkpoint of Rankine";
-  if (!is_known_network(out.model.arch)) {
-    fail<InputError>("{}: its network is {}, known are {}; use another checkpoint",
-                     checkpoint.path(), in_quotes(out.model.arch), known_networks());
-  }
+  check_network(out.model, checkpoint.path());
   const std::vector<NetworkTensor> network = network_tensors(out.model.arch);
   const std::vector<TensorName> floats = checked_tensors(checkpoint, network);
   auto next = floats.begin();

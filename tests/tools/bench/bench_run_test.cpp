@@ -41,6 +41,12 @@ TEST_F(BenchRun, NoShareOfAFloorIsAboveOne) {
   EXPECT_EQ(holds(done.err, "share - ("), !below) << done.err;
 }
 
+TEST_F(BenchRun, AnImageTooSmallForTheNetworkIsWrongUsage) {
+  const Finished refused = bench({"step", "--arch", "inception_v3", "--image-size", "64"});
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_TRUE(holds(refused.err, "--image-size 64: inception_v3 takes images of 75 or more"));
+}
+
 // `bench step` has no --chunk; whoever follows its advice must get a result.
 TEST_F(BenchRun, ABatchThatDoesNotFitIsAnsweredByOneThatDoes) {
   folder_.write("meminfo", "MemTotal: 9999999 kB\nMemAvailable: 700000 kB\n");

@@ -101,6 +101,7 @@ std::vector<std::int64_t> items_of(const EmbeddingSet& set, const Dataset& data)
 Checkpoint open_network(const NetworkOptions& options) {
   std::vector<std::string> said;
   Checkpoint network = open_weights(options.checkpoint, options.arch, said);
+  check_network(network.model(), options.checkpoint);
   for (const std::string& line : said) note(fmt::format("{}: {}", options.checkpoint, line));
   return network;
 }

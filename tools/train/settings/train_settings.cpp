@@ -8,6 +8,7 @@
 #include "engine/base/nearest.h"
 #include "engine/device/precision.h"
 #include "tools/cli/colour_values.h"
+#include "tools/cli/image_size.h"
 #include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
 
@@ -409,6 +410,7 @@ void resolve(TrainSettings& s) {
   }
   if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
+  check_image_size(s.arch, s.image_size);
   if (s.resize == 0) s.resize = default_resize(s.image_size);
   if (s.resize < s.image_size) {
     fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,

@@ -230,6 +230,17 @@ TEST(TrainSettings, RatesAndEpochsThatCannotBeNameTheirFlags) {
             "--drop-at 3,1: the epochs must ascend; give 1,3");
 }
 
+TEST(TrainSettings, ImagesTooSmallForTheNetworkNameTheLeastSize) {
+  const auto with = [](const char* arch, const char* size) {
+    std::vector<std::string> words = kLeast;
+    words.insert(words.end(), {"--arch", arch, "--image-size", size});
+    return message_if_any<UsageError>([&] { const Parsed parsed(words); });
+  };
+  EXPECT_EQ(with("inception_v3", "74"), "--image-size 74: inception_v3 takes images of 75 or more");
+  EXPECT_EQ(with("inception_v3", "75"), "");
+  EXPECT_EQ(with("resnet20", "8"), "");
+}
+
 // Applying the settings that a run records must set the same again, for every flag.
 TEST(TrainSettings, TheRecordOfARunSetsTheSame) {
   for (const Case& each : cases()) {
