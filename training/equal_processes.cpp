@@ -23,16 +23,18 @@ std::size_t first_other(ProcessGroup& processes, std::uint64_t mine) {
 
 }  // namespace
 
-void require_equal_starts(ProcessGroup& processes, const RunState& run) {
+void require_equal_starts(ProcessGroup& processes, const ProcessStart& start) {
   if (processes.alone()) return;
-  const auto require = [&](const std::string& mine, const char* what, const char* mend) {
+  const auto require = [&](const std::string& mine, const std::string& what, const char* mend) {
     const std::size_t other = first_other(processes, std::hash<std::string>{}(mine));
     if (other > 0) fail<InputError>("process {} has {} than process 0; {}", other, what, mend);
   };
-  require(run.data, "other training images", "let all read the same --data");
-  require(run.held_out, "other held-out images", "let all read the same --data and --test-data");
-  require(fmt::format("{} {} {}", run.epoch, run.batch, run.step), "another run to go on from",
-          "let all have the same --out");
+  require(start.data, "other training images", "let all read the same --data");
+  require(start.held_out, "other held-out images", "let all read the same --data and --test-data");
+  require(start.place, "another run to go on from", "let all have the same --out");
+  for (const auto& [name, value] : start.settings) {
+    require(value, "another --" + name, "start all with the same flags, --recipe and --out");
+  }
 }
 
 void require_equal_parameters(ProcessGroup& processes, const Parameters& parameters,
@@ -46,7 +48,7 @@ void require_equal_parameters(ProcessGroup& processes, const Parameters& paramet
   if (other == 0) return;
   fail<UnequalProcesses>(
       "process {} has other parameters than process 0 after step {}; let all begin with the same "
-      "flags, --weights and --out, on machines with the same processor and libraries",
+      "--weights and --out, on machines with the same processor and libraries",
       other, run.step);
 }
 

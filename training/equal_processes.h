@@ -8,12 +8,24 @@
 #include "engine/tape/parameters.h"
 #include "weights/checkpoint.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace rk {
 
-// Throws InputError if the data, or the point of the run to resume from, differ from those of
-// process 0: classes would be numbered differently, or one process would wait for ever for steps
-// that another does not make.
-void require_equal_starts(ProcessGroup& processes, const RunState& run);
+// What a process begins with.
+struct ProcessStart {
+  std::string data, held_out;  // which images
+  std::string place;           // in the run to resume from
+  // By name, in the same order in all processes.
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
+// Throws InputError if anything differs from what process 0 begins with: classes would be numbered
+// differently, gradients of two losses added up, or one process would wait for ever for steps that
+// another does not make.
+void require_equal_starts(ProcessGroup& processes, const ProcessStart& start);
 
 class UnequalProcesses : public DeviceError {
  public:
@@ -21,7 +33,7 @@ class UnequalProcesses : public DeviceError {
 };
 
 // Throws UnequalProcesses, in all of them, if the parameters of one differ from those of process 0:
-// they were started with other flags, or processors or libraries round differently.
+// they go on from other states of the optimizer, or processors or libraries round differently.
 void require_equal_parameters(ProcessGroup& processes, const Parameters& parameters,
                               const RunState& run);
 

@@ -39,7 +39,6 @@ double seconds_since(Clock::time_point start) {
 
 void TrainRun::execute() {
   describe();
-  require_equal_starts(processes_, run_);
   require_equal_parameters(processes_, trainer_->parameters(), run_);
   if (run_.epoch >= settings_.epochs || out_of_patience()) {
     finish_what_was_over();

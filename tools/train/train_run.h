@@ -58,6 +58,7 @@ class TrainRun {
  private:
   bool holds_out() const { return evaluation_.held_out() != nullptr; }
   void fit_batch();
+  void require_same_start() const;  // in all processes
   void start_from_weights();
   void start_from_checkpoint();
   void describe() const;

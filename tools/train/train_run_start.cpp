@@ -11,6 +11,7 @@
 #include "tools/train/monitor.h"
 #include "tools/train/run_origin.h"
 #include "tools/train/train_description.h"
+#include "training/equal_processes.h"
 #include "training/model_io.h"
 
 #include <fmt/format.h>
@@ -19,6 +20,8 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace rk {
@@ -46,6 +49,10 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
       unreadable_(settings.out),
       bad_(processes_, train_data_) {
   fit_batch();
+  const Dataset* held_out = evaluation_.held_out();
+  run_.data = train_data_.identity();
+  run_.held_out = held_out != nullptr ? held_out->identity() : "nothing";
+  require_same_start();  // before the first calls that all must make alike
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
                           settings.batches);
   check_shares(settings, processes_.size());
@@ -58,14 +65,11 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
-  const Dataset* held_out = evaluation_.held_out();
   loading_ = loading_bytes(settings, train_data_, held_out, processes_.size());
   trainer_ = fit_trainer({context, settings, held_out, loading_, start_.open_chunk}, options);
   progress.reset();
   evaluation_.plan(trainer_->parameters(), options.precision);
   run_.seed = common.seed;
-  run_.data = train_data_.identity();
-  run_.held_out = held_out != nullptr ? held_out->identity() : "nothing";
   run_.environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
   if (context.on_gpu()) run_.environment += fmt::format(", {}", plan_environment(context));
   if (!processes_.alone()) {
@@ -95,6 +99,23 @@ void TrainRun::fit_batch() {
                     train_data_.name(), settings_.batch, settings_.batch / settings_.per_class));
   }
   settings_.batch = most;
+}
+
+void TrainRun::require_same_start() const {
+  ProcessStart start;
+  start.data = run_.data;
+  start.held_out = run_.held_out;
+  const RunState place = plan_.checkpoint ? plan_.checkpoint->run() : RunState{};
+  start.place = fmt::format("{} {} {}", place.epoch, place.batch, place.step);
+  // May differ between machines: where files lie, whose contents are compared, and what only
+  // changes how fast the same is computed.
+  const std::set<std::string> own = {"data",    "test-data", "weights", "plans",
+                                     "threads", "workers",   "cache"};
+  const nlohmann::ordered_json values = table_.values();
+  for (const auto& [name, value] : values.items()) {
+    if (!own.contains(name)) start.settings.emplace_back(name, value.dump());
+  }
+  require_equal_starts(processes_, start);
 }
 
 void TrainRun::start_from_weights() {

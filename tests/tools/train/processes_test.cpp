@@ -12,7 +12,9 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <initializer_list>
 #include <sstream>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -307,28 +309,67 @@ TEST_F(TrainProcesses, DivergenceInFrontOfAStopEndsAll) {
   EXPECT_FALSE(fs::exists(in("run/last.h5")));
 }
 
-// Gradients of two networks make no state to go on from: at the end of an epoch, in front of a save
-// within it, and when a signal asks to stop.
+// Together they would compute what neither flags nor settings.toml say, or wait for one another for
+// ever: one makes fewer steps, saves or evaluations, or has a smaller part of a batch.
+TEST_F(TrainProcesses, SettingsThatDifferAreRefused) {
+  folder_.write("recipe.toml", "lr-floor = 0.5\n");
+  const std::vector<std::string> settings = {"--epochs", "1", "--batches", "2"};
+  const std::vector<std::string> usual = command(1, "run", settings);
+  for (const auto& [name, flags] :
+       std::initializer_list<std::pair<std::string, std::vector<std::string>>>{
+           {"loss", {"--loss", "fastap"}},
+           {"augment", {"--augment", "none"}},
+           {"epochs", {"--epochs", "2"}},
+           {"save-every", {"--save-every", "0"}},
+           {"eval-train", {"--eval-train", "64"}},
+           {"batches", {"--batches", "3"}},
+           {"batch", {"--batch", "8"}},
+           {"image-size", {"--image-size", "12"}},
+           {"seed", {"--seed", "1"}},
+           {"lr-floor", {"--recipe", in("recipe.toml")}}}) {
+    const Finished end = run(together(usual, with_flags(usual, flags)));
+    EXPECT_EQ(end.code, 3) << name << end.err;
+    EXPECT_TRUE(says_one_error(end.err));
+    EXPECT_TRUE(holds(end.err, "process 1 has another --" + name + " than process 0; start all"));
+    EXPECT_FALSE(fs::exists(in("run"))) << name;
+  }
+  // What each machine may have for itself.
+  const Finished done =
+      run(together(usual, with_flags(usual, {"--workers", "1", "--cache", "1", "--threads", "2"})));
+  EXPECT_EQ(done.code, 0) << done.err;
+}
+
+// Two networks make no state to go on from: at the end of an epoch, in front of a save within it,
+// and when a signal asks to stop. Both go on with the same parameters, which did not move, but with
+// the momentum of different losses.
 TEST_F(TrainProcesses, WhatIsNotTheSameInAllIsNotSaved) {
+  for (const char* loss : {"smooth_ap", "fastap"}) {
+    const Finished begun = run(
+        command(1, loss,
+                on_pictures({"--epochs", "1", "--batches", "1", "--lr", "1e-44", "--loss", loss})));
+    ASSERT_EQ(begun.code, 0) << begun.err;
+  }
   const auto apart = [&](const std::string& out, const std::vector<std::string>& more,
                          bool stopped = false) {
-    const auto with_rate = [&](const char* rate) {
-      return with_flags(command(1, out, on_pictures({"--epochs", "1", "--batches", "8"})),
-                        with_flags({"--lr", rate}, more));
+    const auto goes_on = [&](const std::string& from) {
+      const std::string to = in(out + from);
+      fs::copy(in(from), to);
+      return with_flags({RK_BIN "/train", "--out", to, "--resume", "auto", "--epochs", "2",
+                         "--batches", "8", "--lr", "0.01", "--loss", "smooth_ap"},
+                        more);
     };
-    const std::vector<std::string> second = with_rate("0.02");
+    const std::vector<std::string> first = goes_on("smooth_ap"), second = goes_on("fastap");
     const std::string signal = fmt::format("s{}", SIGUSR1);
-    const Finished end =
-        run(together(with_rate("0.01"), stopped ? failing(second, signal) : second));
+    const Finished end = run(together(first, stopped ? failing(second, signal) : second));
     EXPECT_EQ(end.code, 5) << end.err;
     EXPECT_TRUE(says_one_error(end.err));
     EXPECT_FALSE(holds(end.err, "saved after"));
-    EXPECT_FALSE(fs::exists(in(out + "/last.h5")));
+    EXPECT_EQ(Checkpoint(in(out + "smooth_ap/last.h5")).run().step, 1);
     return end.err;
   };
   const std::string differ = "process 1 has other parameters than process 0 after step ";
-  EXPECT_TRUE(holds(apart("epoch", {}), differ + "8; "));
-  EXPECT_TRUE(holds(apart("save", {"--save-every", "0.0000001"}), differ + "1; "));
+  EXPECT_TRUE(holds(apart("epoch", {}), differ + "9; "));
+  EXPECT_TRUE(holds(apart("save", {"--save-every", "0.0000001"}), differ + "2; "));
   EXPECT_TRUE(holds(apart("stop", {}, true), differ));
 }
 
