@@ -295,6 +295,11 @@ void check_run_files(const std::string& folder,
     if (fs::is_directory(status)) {
       fail<InputError>("{}: is a folder, where a run writes a file; remove it", path.string());
     }
+    // Reading a pipe would wait for a writer, for ever.
+    if (fs::is_other(status)) {
+      fail<InputError>("{}: is a pipe or a device, where a run writes a file; remove it",
+                       path.string());
+    }
     if (!fs::is_symlink(status) || (checkpoint && is_sealed(path.string()))) return;
     fail<InputError>(
         "{}: is a link, and a run would write where it leads; remove it, or give another --out",

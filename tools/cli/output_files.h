@@ -43,8 +43,8 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
                    bool force);
 
 // For a new or resumed run in `folder`. Throws UsageError if one of `others` (flags with their
-// paths) is one of the run's own files; InputError if one of these is a folder or a link, since a
-// run must not write elsewhere (links from checkpoints to checkpoints are allowed).
+// paths) is one of the run's own files; InputError if one of these is a folder, a pipe, a device or
+// a link, since a run must not write elsewhere (links from checkpoints to checkpoints are allowed).
 void check_run_files(const std::string& folder,
                      const std::vector<std::pair<std::string, std::string>>& others);
 

@@ -717,6 +717,22 @@ TEST_F(RunFaults, ARunWritesItsOwnFilesAlone) {
   }
 }
 
+// A run that read a pipe in its folder would wait for somebody to write there, and signals would
+// not end it.
+TEST_F(RunFaults, APipeInItsFolderIsNotWaitedFor) {
+  ASSERT_EQ(run(on_pictures("run")).code, 0);
+  for (const std::string name : {"metrics.jsonl", "run.json", "last.h5"}) {
+    fs::rename(in("run/" + name), in("kept"));
+    ASSERT_EQ(::mkfifo(in("run/" + name).c_str(), 0600), 0);
+    const Finished end =
+        run(joined({"/usr/bin/timeout", "-s", "KILL", "60"}, resuming("run", {"--epochs", "3"})));
+    EXPECT_EQ(end.code, 3) << name << end.err;
+    EXPECT_TRUE(holds(end.err, "run/" + name + ": is a pipe or a device, where a run writes"));
+    fs::rename(in("kept"), in("run/" + name));
+  }
+  EXPECT_EQ(resume("run", {"--epochs", "3"}).code, 0);
+}
+
 // If best.h5 cannot be saved, no training may be lost, and the resumed run must end as one that
 // saved it at once.
 TEST_F(RunFaults, AnEpochWhoseBestCannotBeSavedIsEvaluatedAgain) {
