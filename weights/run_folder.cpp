@@ -57,9 +57,6 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
   try {
     auto checkpoint = std::make_unique<Checkpoint>(path);
     if (checkpoint->has_run()) return checkpoint;
-    skipped.push_back(
-        fmt::format("{}: holds weights alone, no run; begin one with --weights", path));
-    return nullptr;
   } catch (const SystemError&) {
     throw;  // it may be the newest one there is
   } catch (const OtherVersion&) {
@@ -68,6 +65,11 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
     skipped.push_back(error.what());
     return nullptr;
   }
+  // Whole too.
+  fail<InputError>(
+      "{}: holds weights alone, no run, and a run that goes on would put its own in their place; "
+      "move the file away, or begin a run with --weights and another --out",
+      path);
 }
 
 }  // namespace

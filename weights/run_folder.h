@@ -82,7 +82,8 @@ struct Resumable {
 };
 
 // Returns the newest valid checkpoint. Throws InputError if the folder has checkpoints but no valid
-// one; SystemError if the system fails to read one, since it may be valid and must not be skipped.
+// one, or one that holds weights alone, which the next save would replace; SystemError if the
+// system fails to read one, since it may be valid and must not be skipped.
 Resumable find_resumable(const std::string& folder);
 
 }  // namespace rk

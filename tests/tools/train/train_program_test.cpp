@@ -415,6 +415,19 @@ TEST_F(TrainProgram, ADamagedCheckpointGivesWayToThePreviousOne) {
   EXPECT_TRUE(holds(none.err, "holds no valid checkpoint"));
 }
 
+TEST_F(TrainProgram, WeightsAloneInARunsFolderAreNotReplaced) {
+  ASSERT_EQ(run(command("run")).code, 0);
+  ASSERT_EQ(run({RK_BIN "/convert", in("run/best.h5"), in("weights.h5")}).code, 0);
+  fs::rename(in("run/last.h5"), in("run/kept.h5"));
+  fs::copy(in("weights.h5"), in("run/last.h5"));
+  const Finished refused = resume("run", {"--epochs", "3"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, in("run/last.h5") + ": holds weights alone, no run, and a run"));
+  EXPECT_TRUE(same_file("weights.h5", "run/last.h5"));
+  fs::remove(in("run/last.h5"));
+  EXPECT_EQ(resume("run", {"--epochs", "3"}).code, 0);
+}
+
 TEST_F(TrainProgram, DivergingKeepsTheLastGoodCheckpoint) {
   ASSERT_EQ(run(command("run", {"--epochs", "1"})).code, 0);
   const std::string before = file_text(in("run/last.h5"));
