@@ -24,6 +24,9 @@ void accept_data(const Checkpoint& checkpoint, const RunState& now, const TrainS
 void require_countable(const Checkpoint& checkpoint, const TrainSettings& settings,
                        std::int64_t batches_per_epoch);
 
+// A setting of the checkpoint's run, a text; empty if it is missing or no text.
+std::string stored_text(const Checkpoint& checkpoint, const std::string& setting);
+
 // How far a run is: "after epoch 2", "after batch 4 of epoch 3".
 std::string place_of(const RunState& run);
 

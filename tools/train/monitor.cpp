@@ -33,10 +33,8 @@ bool take_value(RunState& run, double value, bool first) {
 
 bool compare_again(RunState& run, const Checkpoint& checkpoint, const TrainSettings& settings,
                    bool held_out, const SayLine& say) {
-  const auto stored = parse_json(run.settings, checkpoint.path());
-  const auto monitor = stored.find("monitor");  // end() if it is not an object
-  const std::string before =
-      monitor != stored.end() && monitor->is_string() ? monitor->get<std::string>() : "map_at_r";
+  const std::string stored = stored_text(checkpoint, "monitor");
+  const std::string before = stored.empty() ? "map_at_r" : stored;
   bool compared = false;
   RunState weighed = run;
   weighed.best = RunState{}.best;

@@ -20,16 +20,13 @@ void RunSaver::require_room(std::uint64_t checkpoint_bytes, std::int64_t saves) 
   rk::require_room(folder_, static_cast<std::uint64_t>(more) * checkpoint_bytes, files_);
 }
 
-void RunSaver::take_folder(bool csv) {
+void RunSaver::take_folder(bool old_table) {
   lock_->keep();
   std::vector<std::string> ours(kRunCheckpoints.begin(), kRunCheckpoints.end());
   ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
   remove_stale_temporaries(folder_, ours);
-  if (!csv) {
-    // Left by an earlier start; it would no longer be updated.
-    std::error_code ignored;
-    fs::remove(fs::path(folder_) / "metrics.csv", ignored);
-  }
+  std::error_code ignored;
+  if (old_table) fs::remove(fs::path(folder_) / "metrics.csv", ignored);
 }
 
 void RunSaver::save_last(std::span<const std::byte> state, std::int64_t step) {

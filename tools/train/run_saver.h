@@ -29,8 +29,8 @@ class RunSaver {
   // times.
   void require_room(std::uint64_t checkpoint_bytes, std::int64_t saves);
   // Makes the folder the run's: it stays when the run ends, and what earlier starts left behind
-  // goes. csv: whether the run writes metrics.csv.
-  void take_folder(bool csv);
+  // goes. old_table: so does a metrics.csv, which would no longer be updated.
+  void take_folder(bool old_table);
 
   // Throw InputError, also if the folder was moved away and another run's is in its place.
   void save_last(std::span<const std::byte> state, std::int64_t step);

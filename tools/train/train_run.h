@@ -145,6 +145,7 @@ class TrainRun {
   double step_seconds_ = 0;         // of the last one; 0: none yet
   bool resumed_from_last_ = false;  // not from another checkpoint of the folder
   bool prepared_ = false;           // the folder exists and is ours
+  bool own_table_ = true;           // a metrics.csv in the folder is of an earlier start
 };
 
 }  // namespace rk

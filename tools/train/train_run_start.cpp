@@ -169,6 +169,7 @@ void TrainRun::start_from_checkpoint() {
   if (!same_data) run_.bad_images.clear();
   trainer_->go_on_in_schedule(run_.epoch * sampler_->batches_per_epoch() + run_.batch);
   source_sha256_ = checkpoint.model().source_sha256;
+  own_table_ = stored_text(checkpoint, "log") == "csv";
   resumed_from_last_ = fs::path(checkpoint.path()).filename() == kLastFile;
   saver_.go_on_from(run_.step);
   record_.resume(run_.history);
@@ -205,7 +206,7 @@ void TrainRun::describe() const {
 
 void TrainRun::prepare_folder() {
   prepared_ = true;
-  if (processes_.first()) saver_.take_folder(settings_.log == "csv");
+  if (processes_.first()) saver_.take_folder(own_table_ && settings_.log != "csv");
 }
 
 void TrainRun::record_origin() const {

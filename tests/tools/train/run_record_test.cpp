@@ -304,6 +304,10 @@ TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
   ASSERT_TRUE(std::filesystem::exists(in("run/metrics.csv")));
   ASSERT_EQ(resume("run", {"--log", "none", "--epochs", "3"}).code, 0);
   EXPECT_FALSE(std::filesystem::exists(in("run/metrics.csv")));
+  // But not one that somebody else put there.
+  folder_.write("run/metrics.csv", "mine\n");
+  ASSERT_EQ(resume("run", {"--epochs", "4"}).code, 0);
+  EXPECT_EQ(file_text(in("run/metrics.csv")), "mine\n");
 }
 
 TEST_F(RunRecord, TheTableHoldsTheNumbersOfTheLines) {
