@@ -19,6 +19,16 @@ namespace rk {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
+namespace {
+
+// Whether both make the same epochs of the same state.
+bool goes_on_alike(const RunState& a, const RunState& b) {
+  return a.settings == b.settings && a.environment == b.environment && a.data == b.data &&
+         a.held_out == b.held_out;
+}
+
+}  // namespace
+
 std::optional<double> metric_of(const ordered_json& entry, const std::string& name) {
   const double value = number_or(entry, name.c_str(), std::nan(""));
   return std::isnan(value) ? std::nullopt : std::optional(value);
@@ -81,10 +91,14 @@ std::int64_t epoch_of_best(const RunState& run, const Checkpoint& checkpoint,
     const RunState best = Checkpoint(path).run();
     const auto common =
         static_cast<std::ptrdiff_t>(std::min(best.history.size(), run.history.size()));
-    if (std::equal(best.history.begin(), best.history.begin() + common, run.history.begin())) {
+    if (!std::equal(best.history.begin(), best.history.begin() + common, run.history.begin())) {
+      lost = path + ": is another run's";
+    } else if (best.epoch <= run.epoch || goes_on_alike(best, run)) {
       return best.epoch;
+    } else {
+      lost = fmt::format("{}: is of epoch {}, which this run makes anew, and not as it was", path,
+                         best.epoch);
     }
-    lost = path + ": is another run's";
   }
   say(fmt::format("{}; {}", lost,
                   held_out ? fmt::format("it is written again after an epoch whose {} is above "

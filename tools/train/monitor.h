@@ -27,8 +27,9 @@ bool take_value(RunState& run, double value, bool first);
 bool compare_again(RunState& run, const Checkpoint& checkpoint, const TrainSettings& settings,
                    bool held_out, const SayLine& say);
 
-// The epoch of best.h5 of the run that resumes from `checkpoint`; 0, with a line saying why, if
-// best.h5 is missing, damaged or of another run.
+// The epoch of best.h5 of `run`, which resumes from `checkpoint` with its present settings; 0, with
+// a line saying why, if best.h5 is missing, damaged, of another run, or of an epoch that this run
+// repeats with other settings.
 std::int64_t epoch_of_best(const RunState& run, const Checkpoint& checkpoint,
                            const TrainSettings& settings, bool held_out, const SayLine& say);
 

@@ -152,8 +152,6 @@ void TrainRun::start_from_checkpoint() {
   }
   RunState now = checkpoint.run();
   compared_ = compare_again(now, checkpoint, settings_, holds_out(), say);
-  best_epoch_ =
-      processes_.first() ? epoch_of_best(now, checkpoint, settings_, holds_out(), say) : now.epoch;
   now.settings = std::move(run_.settings);
   now.environment = std::move(run_.environment);
   now.data = std::move(run_.data);
@@ -161,6 +159,8 @@ void TrainRun::start_from_checkpoint() {
   add_classes(now.classes, run_.classes);
   now.classes = std::move(run_.classes);
   run_ = std::move(now);
+  best_epoch_ = processes_.first() ? epoch_of_best(run_, checkpoint, settings_, holds_out(), say)
+                                   : run_.epoch;
   if (const std::int64_t batches = sampler_->batches_per_epoch(); run_.batch > batches) {
     // Changed data have fewer; the epoch's loss is a mean over them.
     run_.loss_sum *= static_cast<double>(batches) / static_cast<double>(run_.batch);

@@ -215,6 +215,33 @@ TEST_F(RunRecord, ABestThatIsLostIsSaid) {
   EXPECT_TRUE(holds(whole.out, "/begun: best.h5, last.h5")) << whole.out;
 }
 
+// Killed after it saved best.h5 of epoch 2 and before last.h5, a run goes on from epoch 1. With the
+// same settings it makes that best.h5 again; with others it never will, and must not give it the
+// figures of its own epoch 2.
+TEST_F(RunRecord, ABestOfAnEpochThatIsMadeAnewIsSaid) {
+  const Words rising = {"--epochs", "2", "--lr", "0.05"};
+  ASSERT_EQ(run(on_pictures("all", rising, 1)).code, 0);
+  std::string monitor;
+  for (const char* name : {"map_at_r", "roc_auc", "jsd", "map"}) {
+    if (metrics("all")[2][name] > metrics("all")[1][name]) monitor = name;
+  }
+  ASSERT_FALSE(monitor.empty()) << "no metric has risen";
+  const Finished whole = run(on_pictures("run", with_flags(rising, {"--monitor", monitor}), 1));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::string best = file_text(in("run/best.h5"));
+  std::filesystem::rename(in("run/previous.h5"), in("run/last.h5"));
+  std::filesystem::copy(in("run"), in("changed"));
+  const Finished same = resume("run");
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_FALSE(holds(same.err, "best.h5: is of")) << same.err;
+  EXPECT_TRUE(holds(same.out, "best.h5: of epoch 2, ")) << same.out;
+  EXPECT_TRUE(file_text(in("run/best.h5")) == best);
+  const Finished changed = resume("changed", {"--lr", "1e-30", "--bn", "frozen"});
+  ASSERT_EQ(changed.code, 0) << changed.err;
+  EXPECT_TRUE(holds(changed.err, "best.h5: is of epoch 2, which this run makes anew, and not as"));
+  EXPECT_FALSE(holds(changed.out, "best.h5")) << changed.out;
+}
+
 TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
   const Finished done = run(standing("run", {"--epochs", "9", "--patience", "2"}));
   ASSERT_EQ(done.code, 0) << done.err;
