@@ -228,7 +228,12 @@ void Trainer::stage(const Batch& next) {
 void Trainer::download() {
   expect(in_flight_ == 0, "[trainer] expected no step under way, got {}", in_flight_);
   parameters_.download();
-  if (options_.precision == Precision::kFp16) scale_ = step_->scale();
+  const bool scaled = options_.precision == Precision::kFp16;
+  if (!scaled && scale_.scale == 0) return;
+  const LossScaleState now = step_->scale();
+  scale_ = {.updates = now.updates,
+            .scale = scaled ? now.scale : scale_.scale,
+            .good_steps = scaled ? now.good_steps : scale_.good_steps};
 }
 
 void Trainer::upload() { parameters_.upload(); }
@@ -261,7 +266,8 @@ bool Trainer::load(const Checkpoint& checkpoint, bool same_data) {
   load_optimizer(checkpoint, parameters_, step_->optimizer());
   steps_ = checkpoint.run().step;
   upload();
-  step_->set_scale(checkpoint.run().loss_scale, steps_);
+  scale_ = checkpoint.run().loss_scale;
+  step_->set_scale(scale_, steps_);
   return same_data ? step_->embedding_memory().load(checkpoint) : options_.memory_batches == 0;
 }
 

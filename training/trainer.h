@@ -104,7 +104,8 @@ class Trainer {
   // there. Do nothing on the CPU.
   void download();
   void upload();
-  // As of the last download(); only fp16 has one.
+  // As of the last download(). Only fp16 has one, but a run that goes on from fp16 in another
+  // precision keeps its own, with the number of updates, fewer than the steps, that Adam counts.
   LossScaleState loss_scale() const { return scale_; }
   TrainStep& train_step() { return *step_; }
 

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 
 namespace rk {
@@ -518,6 +520,43 @@ TEST_F(TrainerTest, SaysWhereValuesStopBeingFinite) {
   EXPECT_TRUE(holds(first->name, "layer3.0"));
   EXPECT_EQ(first->values, 16 * 4 * 4 * 64);  // of 64 channels, one is infinite
   EXPECT_EQ(first->not_finite, first->values / 64);
+}
+
+// fp16 skips updates, so that Adam has counted fewer than there were steps. A run that goes on in
+// another precision must keep that count over its own saves.
+TEST_F(TrainerTest, UpdatesStayCountedWhenARunLeavesFp16) {
+  const TrainerOptions options = small_options("smooth_ap:tau=0.1", BatchNormMode::kRunning);
+  const auto save = [&](Trainer& trainer, const LossScaleState& scale) {
+    trainer.download();
+    RunState run;
+    run.step = trainer.steps();
+    run.loss_scale = scale;
+    CheckpointWriter writer(options.model, run);
+    trainer.save(writer);
+    return writer.finish();
+  };
+  const auto go_on = [&](const std::vector<std::byte>& from, int first, int steps) {
+    auto trainer = std::make_unique<Trainer>(context_, options);
+    trainer->load(Checkpoint("saved", from));
+    for (int i = 0; i < steps; ++i) {
+      trainer->step(NoiseBatch(16, kSize, static_cast<std::uint32_t>(first + i)).get());
+    }
+    trainer->download();
+    return trainer;
+  };
+  Trainer begun(context_, options);
+  for (std::uint32_t i = 0; i < 3; ++i) begun.step(NoiseBatch(16, kSize, i).get());
+  const LossScaleState of_fp16 = {.updates = 1, .scale = 1024, .good_steps = 1};
+  const std::vector<std::byte> left = save(begun, of_fp16);
+  const auto straight = go_on(left, 3, 2);
+  const auto half = go_on(left, 3, 1);
+  EXPECT_EQ(half->loss_scale().updates, 2);
+  EXPECT_EQ(half->loss_scale().scale, 1024);
+  const auto resumed = go_on(save(*half, half->loss_scale()), 4, 1);
+  EXPECT_EQ(copy(resumed->parameters().values()), copy(straight->parameters().values()));
+  // A run that never was in fp16 has none.
+  begun.download();
+  EXPECT_EQ(begun.loss_scale().scale, 0);
 }
 
 // In networks with branches, tensors lie inside the joined ones.
