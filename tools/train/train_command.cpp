@@ -95,7 +95,7 @@ class Train final : public Command {
     if (start.checkpoint) compare(stored, table_.values(), *start.checkpoint, common);
     start.open_batch = !table_.given("batch") && !start.checkpoint;
     // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
-    if (!start.open_batch) check_shares(settings_, 1);
+    if (!start.open_batch) check_shares(settings_, 1, 0);
     start.open_chunk = !table_.given("batch") && !table_.given("chunk");
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);

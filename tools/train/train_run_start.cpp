@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,7 +54,8 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
   require_same_start();  // before the first calls that all must make alike
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
                           settings.batches);
-  check_shares(settings, processes_.size());
+  check_shares(settings, processes_.size(),
+               static_cast<std::int64_t>(train_data_.classes().size()));
   share_ = make_batch_share(*sampler_, processes_.rank(), processes_.size());
   TrainerOptions options = trainer_options(settings, common.seed, sampler_->batches_per_epoch(),
                                            static_cast<std::int64_t>(train_data_.classes().size()));
@@ -84,19 +84,24 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
   }
 }
 
-// Reduces a batch size that the user did not choose if it needs more classes than there are.
+// Reduces a batch size that the user did not choose if it needs more classes than there are, or if
+// the processes cannot share it.
 void TrainRun::fit_batch() {
   if (!start_.open_batch || settings_.sampler != "pk") return;
   const auto classes = static_cast<std::int64_t>(train_data_.classes().size());
-  const auto step = std::max<std::int64_t>(std::lcm(settings_.per_class, processes_.size()), 1);
-  const std::int64_t most = classes * settings_.per_class / step * step;
-  if (classes < 2 || most < step || settings_.batch <= most) return;
+  const std::int64_t step = batch_step(settings_, processes_.size());
+  const std::int64_t most = std::min(settings_.batch, classes * settings_.per_class) / step * step;
+  if (classes < 2 || most < step || settings_.batch == most) return;
   if (processes_.first()) {
-    note(
-        fmt::format("--batch {}: {} images of each of {} of {}, as {} would take {}; "
-                    "--batch chooses otherwise",
-                    most, settings_.per_class, counted(most / settings_.per_class, "class"),
-                    train_data_.name(), settings_.batch, settings_.batch / settings_.per_class));
+    const std::int64_t per_class = settings_.per_class, batch = settings_.batch;
+    std::string why = fmt::format("{} would take {}", batch, batch / per_class);
+    if (batch <= classes * per_class) {
+      why = processes_.alone()
+                ? fmt::format("{} is no multiple of {}", batch, per_class)
+                : fmt::format("{} cannot be shared so by {} processes", batch, processes_.size());
+    }
+    note(fmt::format("--batch {}: {} images of each of {} of {}, as {}; --batch chooses otherwise",
+                     most, per_class, counted(most / per_class, "class"), train_data_.name(), why));
   }
   settings_.batch = most;
 }

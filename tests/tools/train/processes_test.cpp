@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <initializer_list>
@@ -150,9 +151,15 @@ TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
 TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
   const Finished unequal = run(command(3, "a", {}));
   EXPECT_EQ(unequal.code, 2);
-  EXPECT_NE(unequal.err.find("--batch 16: cannot be shared equally by 3 processes; use 18"),
+  EXPECT_NE(unequal.err.find("--batch 16: cannot be shared equally by 3 processes; use 24"),
             std::string::npos)
       << unequal.err;
+  // There are classes for 32.
+  const Finished most = run(command(3, "a", {"--batch", "32"}));
+  EXPECT_TRUE(holds(most.err, "--batch 32: cannot be shared equally by 3 processes; use 24"));
+  const Finished none = run(command(
+      3, "a", {"--data", "glyphs:classes=2,test_classes=2,images=8,size=32", "--per-class", "8"}));
+  EXPECT_TRUE(holds(none.err, "--batch 16: cannot be shared equally by 3 processes; start 2"));
   const Finished chunk = run(command(2, "b", {"--chunk", "16"}));
   EXPECT_EQ(chunk.code, 2);
   EXPECT_NE(chunk.err.find("--chunk 16: does not divide the 8 images"), std::string::npos)
@@ -161,6 +168,18 @@ TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
   EXPECT_EQ(missing.code, 3);
   EXPECT_TRUE(says_one_error(missing.err));
   for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
+}
+
+// The default batch of 128 is no multiple of three, and its 4 images of a class must stay together.
+TEST_F(TrainProcesses, ABatchThatNobodyChoseIsOneTheyCanShare) {
+  std::vector<std::string> words = command(
+      3, "run", {"--data", "glyphs:classes=33,test_classes=4,images=4,size=32", "--epochs", "1"});
+  const auto batch = std::find(words.begin(), words.end(), "--batch");
+  words.erase(batch, batch + 2);
+  const Finished done = run(words);
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "note: --batch 120: 4 images of each of 30 classes of "));
+  EXPECT_TRUE(holds(done.err, ", as 128 cannot be shared so by 3 processes; --batch chooses"));
 }
 
 TEST_F(TrainProcesses, WhatConcernsAllIsSaidOnce) {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -374,10 +375,18 @@ void check_values(const TrainSettings& s) {
   }
 }
 
-void check_shares(const TrainSettings& s, int processes) {
+std::int64_t batch_step(const TrainSettings& s, int processes) {
+  return s.sampler == "pk" ? std::lcm(s.per_class, std::int64_t{processes}) : processes;
+}
+
+void check_shares(const TrainSettings& s, int processes, std::int64_t classes) {
   if (s.batch % processes != 0) {
-    fail<UsageError>("--batch {}: cannot be shared equally by {} processes; use {}", s.batch,
-                     processes, (s.batch / processes + 1) * processes);
+    const std::int64_t step = batch_step(s, processes);
+    std::int64_t shared = (s.batch / step + 1) * step;
+    if (s.sampler == "pk" && shared > classes * s.per_class) shared -= step;
+    fail<UsageError>("--batch {}: cannot be shared equally by {} processes; {}", s.batch, processes,
+                     shared > 0 ? fmt::format("use {}", shared)
+                                : fmt::format("start {}", largest_divisor(s.batch, processes)));
   }
   const std::int64_t share = s.batch / processes;
   if (s.chunk > 0 && share % s.chunk != 0) {

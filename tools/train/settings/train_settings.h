@@ -110,8 +110,12 @@ void check_values(const TrainSettings& settings);
 // absolute paths); throws UsageError for invalid values and combinations.
 void resolve(TrainSettings& settings);
 
+// The sizes of which a batch must be a multiple, for the sampler and for `processes` to share it.
+std::int64_t batch_step(const TrainSettings& settings, int processes);
+
 // Throws UsageError unless `processes` can share the batch equally, and chunks the share of each.
-void check_shares(const TrainSettings& settings, int processes);
+// classes: of the training set, which limit the batch that is advised.
+void check_shares(const TrainSettings& settings, int processes, std::int64_t classes);
 
 std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
 ModelDescription model_description(const TrainSettings& settings);
