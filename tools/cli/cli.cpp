@@ -1,10 +1,8 @@
 #include "tools/cli/cli.h"
 
-#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/base/note.h"
-#include "engine/base/usable_cores.h"
 #include "engine/group/process_device.h"
 #include "engine/system/parser_process.h"
 #include "engine/system/signals.h"
@@ -13,6 +11,7 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/other_names.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/threads.h"
 
 #include <fmt/format.h>
 
@@ -90,26 +89,6 @@ void resolve_device(CommonOptions& common, const Command& command) {
   }
 }
 
-// Results may depend on the number of threads, so that a number is taken as given or refused, never
-// lowered.
-void check_threads(int threads) {
-  const int cores = usable_cores();
-  if (threads <= cores) return;
-  const std::string may_use = fmt::format("--threads {}: this process may use {} at a time",
-                                          threads, counted(cores, "processor"));
-  // On two processors a training step takes 2 times as long with 8 threads as with 2, 6 times with
-  // 16, 20 times with 32.
-  const int most = 8 * cores;
-  if (threads > most) {
-    fail<UsageError>(
-        "{}, and more than {} threads do little but wait for one another; give "
-        "--threads {}",
-        may_use, most, cores);
-  }
-  note(fmt::format("{}, and more threads than that wait for one another: slower than --threads {}",
-                   may_use, cores));
-}
-
 void begin(CommonOptions& common, const Command& command) {
   // Notes may repeat text from a file, hence one_line().
   common.quiet ? send_notes(nullptr)
@@ -123,7 +102,7 @@ void begin(CommonOptions& common, const Command& command) {
                       ""});
   if (common.json == kStandardOutput) give_standard_output_to_json();
   check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
-  check_threads(common.threads);
+  check_threads(common.threads, fmt::format("--threads {}", common.threads));
   resolve_device(common, command);
 }
 

@@ -8,6 +8,7 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/parse_json.h"
+#include "tools/cli/threads.h"
 #include "tools/train/going_on.h"
 #include "tools/train/settings/recipe_path.h"
 #include "tools/train/train_run.h"
@@ -69,6 +70,7 @@ class Train final : public Command {
     if (!settings_.recipe.empty()) {
       settings_.recipe = find_recipe(settings_.recipe);
       apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
+      if (!given.contains("threads")) check_recipes_threads(common.threads);
       for (const auto& [name, spec] :
            {std::pair{"data", &settings_.data}, std::pair{"test-data", &settings_.test_data}}) {
         if (given.contains(name)) continue;
@@ -126,6 +128,14 @@ class Train final : public Command {
     }
   }
 
+  void check_recipes_threads(int threads) const {
+    try {
+      check_threads(threads, fmt::format("{}: threads = {}", settings_.recipe, threads));
+    } catch (const UsageError& error) {
+      throw InputError(error.what());
+    }
+  }
+
   // Settings that matter only at the start of a run keep their original values.
   void keep_start(const ordered_json& stored) {
     for (const auto& [name, setting] : {std::pair{"weights", &settings_.weights},
@@ -179,8 +189,13 @@ class Train final : public Command {
     start.checkpoint = std::move(found.checkpoint);
     ordered_json stored = stored_settings(*start.checkpoint);
     const bool data = table_.given("data"), test_data = table_.given("test-data");
+    const bool threads = table_.given("threads");
     apply_settings(table_, stored, start.checkpoint->path());
     const std::string& origin = start.checkpoint->path();
+    // Not refused: with fewer the run would no longer be equal to the last bit.
+    if (!threads) {
+      note_threads(common.threads, fmt::format("{}: threads = {}", origin, common.threads));
+    }
     const std::string started = "that run was started";
     if (!data) require_found("--data", settings_.data, origin, started, "");
     if (!test_data) require_found("--test-data", settings_.test_data, origin, started, "");

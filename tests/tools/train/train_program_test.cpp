@@ -3,6 +3,7 @@
 #include "data/images/augment.h"
 #include "data/sources/glyphs.h"
 #include "engine/base/random.h"
+#include "engine/base/usable_cores.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/weight_files.h"
 
@@ -259,6 +260,35 @@ TEST_F(TrainProgram, OtherCircumstancesAreSaid) {
   EXPECT_TRUE(holds(other.err, "1 threads what began under"));
   EXPECT_TRUE(holds(other.err, "not equal to the last bit"));
   EXPECT_TRUE(holds(other.err, "lr: 0.001 in the checkpoint, 0.002 from now on"));
+}
+
+TEST_F(TrainProgram, ThreadsThatNoFlagNamesAreLookedAtToo) {
+  const int cores = usable_cores();
+  if (cores > 511) GTEST_SKIP() << "4096 threads are no eight a processor here";
+  const auto from_recipe = [&](int threads) {
+    folder_.write("recipe.toml", fmt::format("threads = {}\n", threads));
+    Words words = command("run", {"--epochs", "1", "--recipe", in("recipe.toml")}, 1);
+    const auto flag = std::find(words.begin(), words.end(), "--threads");
+    words.erase(flag, flag + 2);
+    return run(words);
+  };
+  const Finished refused = from_recipe(8 * cores + 1);
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  EXPECT_TRUE(holds(refused.err, fmt::format("error: {}: threads = {}: this process may use ",
+                                             in("recipe.toml"), 8 * cores + 1)));
+  EXPECT_FALSE(fs::exists(in("run")));
+  const std::string slow = fmt::format("slower than --threads {}\n", cores);
+  const Finished taken = from_recipe(cores + 1);
+  EXPECT_EQ(taken.code, 0) << taken.err;
+  EXPECT_TRUE(holds(taken.err, slow));
+  const Finished resumed = resume("run", {"--epochs", "2"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_TRUE(
+      holds(resumed.err, fmt::format("last.h5: threads = {}: this process may use ", cores + 1)));
+  EXPECT_TRUE(holds(resumed.err, slow));
+  const Finished fewer = resume("run", {"--epochs", "3", "--threads", std::to_string(cores)});
+  EXPECT_EQ(fewer.code, 0) << fewer.err;
+  EXPECT_FALSE(holds(fewer.err, slow)) << fewer.err;
 }
 
 TEST_F(TrainProgram, FlagsOfTheSamplerWinOverARecipe) {
