@@ -87,6 +87,8 @@ class Trainer {
   const StepResult& last() const { return begun_[last_].result; }
   // That step's batch: labels and image_ids of this process's share, pictures on the CPU only.
   const Batch& last_batch() const { return begun_[last_].batch; }
+  // The pictures of that whole batch: of process 0's share, then of the next one's.
+  std::span<const std::int64_t> last_images() const { return begun_[last_].image_ids; }
 
   Parameters& parameters() { return parameters_; }
   const Program& program() const { return program_; }

@@ -31,7 +31,11 @@ std::string write_report(const std::string& folder, const std::string& what, Tra
                       {"loss", step.loss},
                       {"gradient_norm", step.gradient_norm}};
   ordered_json images = ordered_json::array();
-  for (const std::int64_t index : batch.indices) images.push_back(data.item_name(index));
+  for (const std::int64_t index : trainer.last_images()) images.push_back(data.item_name(index));
+  if (batch.indices.size() < images.size()) {
+    out["layers_of"] =
+        fmt::format("the first {} of these images, the part of process 0", batch.indices.size());
+  }
   out["images"] = std::move(images);
   // Read before the forward pass, since the gradients are those of the failed step.
   ordered_json gradients = trainer.not_finite(trainer.parameters().gradients());

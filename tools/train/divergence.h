@@ -2,6 +2,8 @@
 //
 //   what, step, epoch, batch, learning_rate, loss, gradient_norm (null: not finite, or not reached)
 //   images                  of the batch, named as in messages
+//   layers_of               of several processes: the images that first_layer_not_finite and layers
+//                           come from
 //   first_layer_not_finite  in forward order; null: none. ReLU turns NaN into 0, so a fused layer
 //                           can hide a NaN; then see the gradients
 //   layers                  name, max_abs of the finite output values, number of others

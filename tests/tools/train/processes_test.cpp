@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <initializer_list>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -304,6 +305,18 @@ TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
   const Finished resumed = run(together(goes_on, on("all", "elsewhere")));
   EXPECT_EQ(resumed.code, 3) << resumed.err;
   EXPECT_TRUE(holds(resumed.err, "process 1 has another run to go on from than process 0"));
+}
+
+// The picture that made it diverge may be in any part of the batch.
+TEST_F(TrainProcesses, DivergenceNamesThePicturesOfAll) {
+  const Finished diverged =
+      run(command(2, "run", on_pictures({"--lr", "1e30", "--batches", "3", "--epochs", "3"})));
+  EXPECT_EQ(diverged.code, 4) << diverged.err;
+  ASSERT_TRUE(holds(diverged.err, "batch and layers are in " + in("run/diverged.json")));
+  const json dump = json::parse(file_text(in("run/diverged.json")));
+  const auto images = dump["images"].get<std::set<std::string>>();
+  EXPECT_EQ(images.size(), 16U) << dump["images"];
+  EXPECT_EQ(dump["layers_of"], "the first 8 of these images, the part of process 0");
 }
 
 // Divergence that the first process finds before a save must end all processes.
