@@ -87,8 +87,9 @@ class Train final : public Command {
     } else if (!settings_.weights.empty()) {
       start_from_weights(common, start);
     }
+    const bool auto_bn = settings_.bn == "auto";
     resolve(settings_);
-    if (start.checkpoint) keep_start(stored);
+    if (start.checkpoint) keep_start(stored, auto_bn);
     if (settings_.resume == "auto" && !start.checkpoint) {
       note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
     }
@@ -137,7 +138,7 @@ class Train final : public Command {
   }
 
   // Settings that matter only at the start of a run keep their original values.
-  void keep_start(const ordered_json& stored) {
+  void keep_start(const ordered_json& stored, bool auto_bn) {
     for (const auto& [name, setting] : {std::pair{"weights", &settings_.weights},
                                         std::pair{"embedding-start", &settings_.embedding_start}}) {
       const auto before = stored.find(name);
@@ -147,6 +148,7 @@ class Train final : public Command {
       note(fmt::format("--{}: has no effect on a run that goes on", name));
       *setting = at_start;
     }
+    if (auto_bn) settings_.bn = automatic_bn(settings_);  // by the weights that it began with
   }
 
   // Refuses outputs that would destroy something, and locks the run's folder.

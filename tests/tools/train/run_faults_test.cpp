@@ -753,12 +753,14 @@ TEST_F(RunFaults, AnEpochWhoseBestCannotBeSavedIsEvaluatedAgain) {
 
 TEST_F(RunFaults, WhatOnlyAStartHasUseForStaysWhatItWas) {
   ASSERT_EQ(run(on_pictures("run")).code, 0);
-  const Finished end = resume(
-      "run", {"--weights", in("nothere.h5"), "--embedding-start", "orthogonal", "--epochs", "4"});
+  const Finished end = resume("run", {"--weights", in("nothere.h5"), "--embedding-start",
+                                      "orthogonal", "--epochs", "4", "--bn", "auto"});
   EXPECT_EQ(end.code, 0) << end.err;
   EXPECT_TRUE(holds(end.err, "--weights: has no effect on a run that goes on"));
   EXPECT_TRUE(holds(end.err, "--embedding-start: has no effect"));
+  EXPECT_FALSE(holds(end.err, "bn: ")) << end.err;
   EXPECT_TRUE(holds(file_text(in("run/settings.toml")), "embedding-start = \"uniform\""));
+  EXPECT_TRUE(holds(file_text(in("run/settings.toml")), "bn = \"train\""));
 }
 
 TEST_F(RunFaults, SettingsAreUtf8) {

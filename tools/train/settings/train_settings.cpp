@@ -399,6 +399,8 @@ void check_shares(const TrainSettings& s, int processes, std::int64_t classes) {
   }
 }
 
+std::string automatic_bn(const TrainSettings& s) { return s.weights.empty() ? "train" : "frozen"; }
+
 void resolve(TrainSettings& s) {
   if (s.data.empty()) {
     if (s.resume == "auto" && !s.out.empty()) {
@@ -417,7 +419,7 @@ void resolve(TrainSettings& s) {
     fail<UsageError>("--freeze {}: {} has no such stage; {}", s.freeze, s.arch,
                      suggestion(s.freeze, stages));
   }
-  if (s.bn == "auto") s.bn = s.weights.empty() ? "train" : "frozen";
+  if (s.bn == "auto") s.bn = automatic_bn(s);
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
   check_image_size(s.arch, s.image_size);
   if (s.resize == 0) s.resize = default_resize(s.image_size);

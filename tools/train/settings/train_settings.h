@@ -106,6 +106,8 @@ std::string adopt_model(const SettingTable& table, TrainSettings& settings,
 // Throws UsageError if a flag's value is invalid regardless of other flags and of a checkpoint.
 void check_values(const TrainSettings& settings);
 
+std::string automatic_bn(const TrainSettings& settings);  // what --bn auto stands for
+
 // Replaces automatic values by explicit ones (bn = auto, resize = 0, parameters of the loss,
 // absolute paths); throws UsageError for invalid values and combinations.
 void resolve(TrainSettings& settings);
