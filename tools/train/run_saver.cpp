@@ -1,5 +1,7 @@
 #include "tools/train/run_saver.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -11,13 +13,16 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 void RunSaver::require_room(std::uint64_t checkpoint_bytes, std::int64_t saves) {
-  std::int64_t there = 0;
-  for (const char* name : kRunCheckpoints) {
-    std::error_code ignored;
-    there += fs::exists(fs::path(folder_) / name, ignored) ? 1 : 0;
-  }
+  const std::int64_t there = count_checkpoints();
   const std::int64_t more = std::min(4 - there, saves + (there < 2 ? 1 : 0));
   rk::require_room(folder_, static_cast<std::uint64_t>(more) * checkpoint_bytes, files_);
+}
+
+std::int64_t RunSaver::count_checkpoints() const {
+  return std::ranges::count_if(kRunCheckpoints, [&](const char* name) {
+    std::error_code ignored;
+    return fs::exists(fs::path(folder_) / name, ignored);
+  });
 }
 
 void RunSaver::take_folder(bool old_table) {
@@ -39,9 +44,17 @@ void RunSaver::save_last(std::span<const std::byte> state, std::int64_t step) {
   seconds_ = std::chrono::duration<double>(saved_at_ - start).count();
 }
 
-void RunSaver::save_best(std::span<const std::byte> state) {
+void RunSaver::save_best(std::span<const std::byte> state, std::int64_t step) {
   require_own_folder();
   rk::save_best(folder_, state, files_);
+  best_step_ = step;
+}
+
+std::string RunSaver::saved_before() const {
+  const std::int64_t step = saved_step_ > 0 ? saved_step_ : best_step_;
+  if (step <= 0) return "nothing was saved before";
+  if (count_checkpoints() == 0) return "what was saved before is no longer in " + folder_;
+  return fmt::format("the last save is that of step {}, from which --resume auto goes on", step);
 }
 
 double RunSaver::minutes_since() const {

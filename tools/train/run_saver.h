@@ -34,22 +34,27 @@ class RunSaver {
 
   // Throw InputError, also if the folder was moved away and another run's is in its place.
   void save_last(std::span<const std::byte> state, std::int64_t step);
-  void save_best(std::span<const std::byte> state);
+  void save_best(std::span<const std::byte> state, std::int64_t step);
   void require_own_folder() const { lock_->require_own_folder(); }
   bool lost_folder() const { return lock_->replaced(); }
 
   std::int64_t saved_step() const { return saved_step_; }  // -1: nothing is saved yet
-  double seconds() const { return seconds_; }              // of the last save; 0: none yet
+  // The end of a message: from what --resume auto goes on if nothing more is saved.
+  std::string saved_before() const;
+  double seconds() const { return seconds_; }  // of the last save; 0: none yet
   // Since the last save, or the last restart() of the clock.
   double minutes_since() const;
   void restart_clock() { saved_at_ = std::chrono::steady_clock::now(); }
 
  private:
+  std::int64_t count_checkpoints() const;  // those that the folder holds
+
   std::string folder_;
   std::unique_ptr<FolderLock> lock_;
   bool last_damaged_;
   FileCalls files_;
   std::int64_t saved_step_ = -1;
+  std::int64_t best_step_ = -1;  // of best.h5, if this start has saved it
   double seconds_ = 0;
   std::chrono::steady_clock::time_point saved_at_;
 };

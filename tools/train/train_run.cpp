@@ -15,6 +15,7 @@
 #include "weights/atomic_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -276,7 +277,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   // best.h5 first: a run killed before last.h5 is written repeats this epoch with the same result.
   try {
     saver_.require_own_folder();
-    if (best) saver_.save_best(bytes);
+    if (best) saver_.save_best(bytes, run_.step);
   } catch (...) {
     run_ = trained;  // saved on leaving; a resume evaluates it again and finds it best
     best_epoch_ = before;
@@ -353,13 +354,21 @@ void TrainRun::print_summary() const {
   if (holds_out()) {
     for (const std::string& line : record_.comparison(run_.best, best_epoch_)) say(line);
   }
-  std::error_code ignored;
-  say(fmt::format("{}: {}last.h5{}, metrics.jsonl{}, settings.toml, run.json", settings_.out,
-                  best_epoch_ == 0 ? "" : "best.h5, ",
-                  fs::exists(fs::path(settings_.out) / kPreviousFile, ignored)
-                      ? " (previous.h5: the one before)"
-                      : "",
-                  settings_.log == "csv" ? ", metrics.csv" : ""));
+  const auto exists = [&](const std::string& name) {
+    std::error_code ignored;
+    return fs::exists(fs::path(settings_.out) / name, ignored);
+  };
+  std::vector<std::string> files = {kBestFile,     kLastFile,       "metrics.jsonl",
+                                    "metrics.csv", "settings.toml", "run.json"};
+  // Somebody may have removed some of them.
+  std::erase_if(files, [&](const std::string& name) {
+    return !exists(name) || (name == kBestFile && best_epoch_ == 0) ||
+           (name == "metrics.csv" && settings_.log != "csv");
+  });
+  for (std::string& name : files) {
+    if (name == kLastFile && exists(kPreviousFile)) name += " (previous.h5: the one before)";
+  }
+  say(fmt::format("{}: {}", settings_.out, fmt::join(files, ", ")));
 }
 
 ordered_json TrainRun::result() const {

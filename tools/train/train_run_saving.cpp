@@ -108,18 +108,14 @@ void TrainRun::save_if_due() {
 
 void TrainRun::save_before_leaving() {
   if (!processes_.first() || run_.step == 0) return;
-  const std::int64_t saved = saver_.saved_step();
-  const std::string before =
-      saved > 0
-          ? fmt::format("the last save is that of step {}, from which --resume auto goes on", saved)
-          : "nothing was saved before";
+  const std::string before = saver_.saved_before();
   if (stepping_) {
     // Statistics, memory and some parameters may already be from the failed step; only the last
     // save has a consistent state.
     tell_user(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
     return;
   }
-  if (run_.step == saved) return;
+  if (run_.step == saver_.saved_step()) return;
   try {
     saver_.save_last(state(), run_.step);
     tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",

@@ -321,6 +321,43 @@ TEST_F(RunFaults, AnEpochsSaveThatFailsIsTriedAgain) {
   EXPECT_TRUE(same_file("straight/last.h5", "twice/last.h5"));
 }
 
+// What an error's message says of earlier saves must be what --resume auto finds: best.h5 alone, or
+// nothing any more.
+TEST_F(RunFaults, WhatIsSaidToBeSavedIsThere) {
+  const Finished best = run(with_faults(on_pictures("best", {"--save-every", "0"}),
+                                        fmt::format("fsync,0,2,{},.last.h5.tmp", ENOSPC)));
+  EXPECT_EQ(best.code, 3) << best.err;
+  EXPECT_TRUE(holds(best.err, "; the last save is that of step 3, from which --resume auto goes"));
+  EXPECT_FALSE(fs::exists(in("best/last.h5")));
+  EXPECT_EQ(resume("best").code, 0);
+
+  // Stopped (SIGSTOP) at a picture of its second epoch, while somebody removes its folder.
+  const Words words = on_pictures("gone", {"--save-every", "0"}, 8);
+  for (const bool made_anew : {true, false}) {
+    SCOPED_TRACE(made_anew);
+    ChildProcess child(with_faults(words, at_batch(13, true, fmt::format("s{}", SIGSTOP))),
+                       folder_.path().string());
+    while (child.running() && metrics("gone").size() < 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    fs::remove_all(in("gone"));
+    if (made_anew) fs::create_directory(in("gone"));
+    while (child.running()) {
+      child.send(SIGCONT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    const Finished end = child.wait();
+    EXPECT_EQ(end.code, made_anew ? 0 : 3) << end.err;
+    if (made_anew) {
+      EXPECT_FALSE(holds(end.out, "settings.toml")) << end.out;
+      EXPECT_TRUE(holds(end.out, "last.h5, metrics.jsonl")) << end.out;
+    } else {
+      EXPECT_TRUE(holds(end.err, "what was saved before is no longer in " + in("gone")));
+    }
+    fs::remove_all(in("gone"));
+  }
+}
+
 // Unreadable pictures are part of a run's state: resumed, it must equal a run that never stopped.
 TEST_F(RunFaults, PicturesThatCannotBeReadStayKnown) {
   const Words with_bad = {"--max-bad", "5", "--epochs", "3"};
