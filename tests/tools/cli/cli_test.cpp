@@ -7,6 +7,7 @@
 #include "engine/system/signals.h"
 #include "tests/support/messages.h"
 #include "tests/support/program_run.h"
+#include "tests/support/temporary_folder.h"
 #include "tools/cli/installed_names.h"
 
 #include <fmt/format.h>
@@ -235,6 +236,19 @@ TEST(Cli, ThreadsFarBeyondTheProcessorsAreRefused) {
                         "threads do little but wait for one another; give --threads {}\n",
                         8 * cores + 1, counted(cores, "processor"), 8 * cores, cores));
   EXPECT_EQ(seen, -1);
+}
+
+// What a message gives as a command must be one line, and name the same file in a shell.
+TEST(Cli, AWordOfAShellIsReadBackAsItWas) {
+  const TemporaryFolder folder;
+  for (const char* name : {"plain/name.h5", "two words", "it's", "o u\nt \xc3\xa9", "tab\t1",
+                           "not utf-8: \xff", "\x1b[2J", "back\\slash\n'quoted' $x"}) {
+    const std::string word = shell_word(name);
+    EXPECT_EQ(one_line(word), word);
+    const Finished read =
+        run_to_end({"/usr/bin/env", "bash", "-c", "printf %s " + word}, folder.path().string());
+    EXPECT_EQ(read.out, name) << word;
+  }
 }
 
 TEST(Cli, QuietLeavesOutNotes) {
