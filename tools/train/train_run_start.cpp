@@ -110,7 +110,7 @@ void TrainRun::require_same_start() const {
   ProcessStart start;
   start.data = run_.data;
   start.held_out = run_.held_out;
-  const RunState place = plan_.checkpoint ? plan_.checkpoint->run() : RunState{};
+  const RunState place = start_.checkpoint ? start_.checkpoint->run() : RunState{};
   start.place = fmt::format("{} {} {}", place.epoch, place.batch, place.step);
   // May differ between machines: where files lie, whose contents are compared, and what only
   // changes how fast the same is computed.
