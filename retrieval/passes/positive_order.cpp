@@ -13,8 +13,7 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kWindow = 16;  // scores compared at once
-constexpr std::size_t kEach =
-    2;  // positives to a cell, on average: few cells hold more than a window
+constexpr std::size_t kEach = 2;     // positives to a cell, on average: few hold more than a window
 // Beyond this a score minus the lowest might be rounded to zero before it is scaled.
 constexpr double kMostScale = 1e30;
 

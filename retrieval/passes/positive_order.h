@@ -16,6 +16,8 @@ class PositiveOrder {
  public:
   // `positives`: finite, in any order, at most kMostOrderedScores.
   explicit PositiveOrder(std::span<const float> positives);
+  PositiveOrder(const PositiveOrder&) = delete;  // view() points into this one
+  PositiveOrder& operator=(const PositiveOrder&) = delete;
 
   // The sum over `negatives`, which are finite, of twice the number of positives that score higher
   // and the number of those that score equally.
