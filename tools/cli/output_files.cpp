@@ -30,47 +30,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* name_of(FileKind kind) {
-  switch (kind) {
-    case FileKind::kJson: return "JSON";
-    case FileKind::kEmbeddings: return "embeddings";
-    case FileKind::kLoss: return "a loss and its gradient";
-    case FileKind::kPixels: return "an image's pixels";
-    case FileKind::kPng: return "a PNG";
-    case FileKind::kWeights: return "weights";
-    case FileKind::kPython: return "a Python program";
-    case FileKind::kNeighbours: return "neighbours";
-    case FileKind::kReport: return "a report";
-    case FileKind::kPlans: return "GPU plans";
-  }
-  return "";
-}
-
 // A file format and its extension.
 struct Format {
   const char* name;
   const char* ending;
 };
+constexpr Format kHdf5{"HDF5", ".h5"};
 
-// A kind of output and its formats; no formats: text, which may have any extension.
-struct Written {
-  const char* what;
+// A kind of output: what one file of it is, what many are, and its formats; none: text, which may
+// have any extension.
+struct Kind {
+  FileKind kind;
+  const char* one;
+  const char* many;
   std::vector<Format> formats;
 };
 
-Written written_as(FileKind kind) {
-  const Format hdf5{"HDF5", ".h5"};
-  switch (kind) {
-    case FileKind::kEmbeddings: return {"embeddings", {hdf5}};
-    case FileKind::kNeighbours: return {"neighbours", {hdf5}};
-    case FileKind::kLoss: return {"a loss and its gradient", {hdf5}};
-    case FileKind::kPixels: return {"an image's pixels", {hdf5}};
-    case FileKind::kPng: return {"pictures", {{"PNG", ".png"}}};
-    case FileKind::kReport: return {"reports", {{"HTML", ".html"}}};
-    case FileKind::kWeights:
-      return {"weights", {hdf5, {"safetensors", ".safetensors"}, {"ONNX", ".onnx"}}};
-    default: return {"", {}};
-  }
+const Kind& described(FileKind kind) {
+  static const std::vector<Kind> kKinds = {
+      {FileKind::kJson, "JSON", "JSON", {}},
+      {FileKind::kPython, "a Python program", "Python programs", {}},
+      {FileKind::kPlans, "GPU plans", "GPU plans", {}},
+      {FileKind::kEmbeddings, "embeddings", "embeddings", {kHdf5}},
+      {FileKind::kNeighbours, "neighbours", "neighbours", {kHdf5}},
+      {FileKind::kLoss, "a loss and its gradient", "a loss and its gradient", {kHdf5}},
+      {FileKind::kPixels, "an image's pixels", "an image's pixels", {kHdf5}},
+      {FileKind::kPng, "a PNG", "pictures", {{"PNG", ".png"}}},
+      {FileKind::kReport, "a report", "reports", {{"HTML", ".html"}}},
+      {FileKind::kWeights,
+       "weights",
+       "weights",
+       {kHdf5, {"safetensors", ".safetensors"}, {"ONNX", ".onnx"}}}};
+  return *std::ranges::find(kKinds, kind, &Kind::kind);
 }
 
 // Extensions by which programs choose a format; an output of another format under such a name could
@@ -82,7 +73,7 @@ constexpr std::array<std::string_view, 29> kKnownEndings = {
     ".tif", ".tiff",  ".bin",  ".pb",          ".msgpack"};
 
 void check_ending(const OutputFile& output) {
-  const Written written = written_as(output.kind);
+  const Kind& written = described(output.kind);
   const std::string ending = ending_of(output.path);
   if (written.formats.empty() ||
       std::find(kKnownEndings.begin(), kKnownEndings.end(), ending) == kKnownEndings.end()) {
@@ -96,7 +87,7 @@ void check_ending(const OutputFile& output) {
     calls.push_back(fs::path(output.path).filename().replace_extension(format.ending).string());
   }
   fail<UsageError>("{} {}: {} are written as {}; call the file {}", output.flag, output.path,
-                   written.what, fmt::join(names, " or "), fmt::join(calls, " or "));
+                   written.many, fmt::join(names, " or "), fmt::join(calls, " or "));
 }
 
 struct Found {
@@ -206,8 +197,8 @@ void check_kind(const OutputFile& output, bool may_be_forced) {
   const Found found = find_kind(output.path);
   if (found.kind == output.kind) return;
   fail<InputError>("{}: is {}, and {} would put {} in its place; give another name{}", output.path,
-                   found.kind ? name_of(*found.kind) : found.name, output.flag,
-                   name_of(output.kind), may_be_forced ? ", or --force" : "");
+                   found.kind ? described(*found.kind).one : found.name, output.flag,
+                   described(output.kind).one, may_be_forced ? ", or --force" : "");
 }
 
 // A run creates its lock before it writes anything, and marks run.json as Rankine's.
