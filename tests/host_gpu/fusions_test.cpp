@@ -204,7 +204,7 @@ TEST(Fusions, ComputeWhatTheirPartsDo) {
       if (large) continue;  // the same again, of more channels
       using enum FusionKind;
       switch (fusion.kind) {
-        case kOutputSums: break;  // tests/host_gpu/layers_test.cpp has it
+        case kOutputSums: break;  // tests/cuda/layers_test.cpp has it
         case kNormalizedInput: check_normalised_input(context, fusion, random); break;
         default: check_gradient_sums(context, fusion, random);
       }
