@@ -1,7 +1,7 @@
 #include "layers/l2norm.h"
 
 #include "engine/base/error.h"
-#include "kernels/blocks/head_block.h"
+#include "kernels/blocks/l2norm_block.h"
 #include "kernels/launch.h"
 
 namespace rk {

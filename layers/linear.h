@@ -1,7 +1,5 @@
-// Fully connected layer:  x (N, K) -> y (N, M) = x W^T + b.
-// y has the type of x. For 16-bit types, W and b are rounded to the type, and the products
-// accumulate in float32 with the bias in the same pass; for float32 everything is float32 (on a GPU
-// without TF32).
+// Fully connected layer:  x (N, K) -> y (N, M) = x W^T + b, all of it in float32 (on a GPU without
+// TF32).
 // Parameters <name>.weight [M, K] and <name>.bias [M], initialised as PyTorch's nn.Linear (uniform
 // in +-1/sqrt(K)), or with orthonormal rows and zero bias.
 #pragma once

@@ -36,10 +36,6 @@ inline ImageLayout image_layout(const Shape& shape, std::int64_t block) {
   return {shape[0], shape[3] / block, shape[1], shape[2], block};
 }
 
-// Copy between NHWC and any layout; float32.
-void to_nhwc(const ImageLayout& layout, const float* stored, float* nhwc);
-void from_nhwc(const ImageLayout& layout, const float* nhwc, float* stored);
-
 // Space to depth: images (N, H, W, C), with `padding` rows and columns of zeros at the top and
 // left, are cut into cells of side x side pixels. Each cell becomes one pixel of side * side * C
 // channels:

@@ -381,13 +381,4 @@ std::vector<float> Program::read(TensorId id) const {
   return widened(dense, t.dtype);
 }
 
-void Program::copy_out(TensorId id, const float* stored, float* out) const {
-  const TensorState& t = state(id);
-  if (t.block > 0) {
-    to_nhwc(image_layout(t.shape, t.block), stored, out);
-  } else {
-    std::copy_n(stored, t.shape.elements(), out);
-  }
-}
-
 }  // namespace rk

@@ -152,9 +152,6 @@ class Program {
   // Copies a tensor's value, also from a GPU, to float32 on the host, dense in the tensor's own
   // layout, even if the tensor lies in another one. Waits.
   std::vector<float> read(TensorId id) const;
-  // Copies any tensor or gradient, images as NHWC and others unchanged. stored: on the host, as the
-  // program stores it; out: as many floats as the shape has elements.
-  void copy_out(TensorId id, const float* stored, float* out) const;
 
  private:
   // The place of a tensor, and of its gradient, inside another one that lies in none itself: `at`

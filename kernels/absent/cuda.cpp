@@ -2,7 +2,6 @@
 // should call these functions; they throw DeviceError. The lists are those the .cu files compile.
 #include "engine/base/error.h"
 #include "kernels/cuda/batchnorm_kernels.h"
-#include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/convolution_kernels.h"
 #include "kernels/cuda/loss_kernels.h"
 #include "kernels/cuda/ranking_kernels.h"
@@ -11,7 +10,6 @@
 #include "kernels/cuda/score_kernels.h"
 #include "kernels/cuda/sort.h"
 #include "kernels/cuda/step_kernels.h"
-#include "kernels/cuda/symmetric.h"
 #include "kernels/launch_on_gpu.h"
 
 namespace rk {
@@ -52,9 +50,6 @@ void ProxyRows<Row>::run(const ProxyBatch<float>&, const Params&, const RowScrat
 }
 #define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
 RK_PROXY_ROWS(RK_PROXY_KERNEL);
-
-void column_sums(const float*, int, int, double*, CudaStream) { refuse(); }
-void add_transpose(float*, std::int64_t, int, CudaStream) { refuse(); }
 
 template <class Key> std::size_t sort_bytes(std::int64_t) { refuse(); }
 template <class Key>

@@ -1,6 +1,7 @@
 // The kernels of the losses beside their rows that launch() is compiled for: X(kernel) for each.
 #pragma once
 
+#include "kernels/blocks/matrix_block.h"
 #include "kernels/blocks/proxy_check_block.h"
 #include "kernels/rows/auc_row.h"
 #include "kernels/rows/auc_table.h"
@@ -19,8 +20,10 @@
   X(FinishRows<SupApRow<float>>);       \
   X(FinishRows<TripletAllRow<float>>);  \
   X(SumLosses<float>);                  \
+  X(ColumnSums<float, double>);         \
   X(FindBadProxy);                      \
   X(FillAucTable);                      \
+  X(AddTranspose);                      \
   X(GatherHardestPairs);                \
   X(MeetHardestPairs);                  \
   X(SumHardestPairs)

@@ -4,8 +4,9 @@
 
 #include "kernels/blocks/difference_block.h"
 #include "kernels/blocks/elementwise_block.h"
-#include "kernels/blocks/head_block.h"
 #include "kernels/blocks/input_block.h"
+#include "kernels/blocks/l2norm_block.h"
+#include "kernels/blocks/matrix_block.h"
 #include "kernels/blocks/optimizer_block.h"
 #include "kernels/half_element.h"
 
@@ -15,7 +16,6 @@
   X(Relu<T>);                    \
   X(ReluGradient<T>);            \
   X(FillInput<T>);               \
-  X(ColumnSums<T>);              \
   X(LargestDifference<T>)
 
 #define RK_STEP_KERNELS(X)         \
@@ -25,6 +25,8 @@
   X(Scale);                        \
   X(L2Norm);                       \
   X(L2NormGradient);               \
+  X(FillRows);                     \
+  X(ColumnSums<float, float>);     \
   X(SquareSums);                   \
   X(FinishNorm);                   \
   X(OptimizerStep)

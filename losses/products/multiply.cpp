@@ -1,5 +1,6 @@
 #include "losses/products/multiply.h"
 
+#include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/device/gemm.h"
 #include "kernels/flush_denormals.h"
@@ -30,41 +31,20 @@ void add_rows(std::int64_t n, std::int64_t begin, std::int64_t end, F&& factor, 
 }
 
 // The row of C before rows of B are added to it.
-template <class S> S* begin_row(const MatrixProduct& product, std::int64_t i) {
-  S* row = product.c.as<S>() + i * product.c.stride;
+template <class S> S* begin_row(const MatrixProduct<S>& product, std::int64_t i) {
+  S* row = product.c.data + i * product.c.stride;
   if (!product.accumulate) std::fill_n(row, product.n(), S(0));
   return row;
 }
 
-template <class S> void add_few_rows(const Context& context, const MatrixProduct& product) {
-  constexpr std::int64_t kBlock = 16;
-  const auto* a = product.a.as<const S>();
-  const auto* b = product.b.as<const S>();
-  const std::int64_t k = product.k();
-  parallel_for(context.threads(), product.m(), [&](std::int64_t i, int) {
-    const FlushDenormals flush;
-    const S* row = a + i * product.a.stride;
-    S* sums = begin_row<S>(product, i);
-    for (std::int64_t begin = 0; begin < k; begin += kBlock) {
-      const std::int64_t end = std::min(begin + kBlock, k);
-      if (!any(row + begin, end - begin)) continue;
-      add_rows(
-          product.n(), begin, end, [&](std::int64_t p) { return row[p]; }, b, product.b.stride,
-          sums);
-    }
-  });
-}
-
 // C = A B^T or C += A B^T
-void multiply_rows(const Context& context, const MatrixProduct& product) {
-  const auto* a = product.a.as<const double>();
-  const auto* b = product.b.as<const double>();
+void multiply_rows(const Context& context, const MatrixProduct<double>& product) {
   const std::int64_t n = product.n(), k = product.k();
   parallel_for(context.threads(), product.m(), [&](std::int64_t i, int) {
-    const double* row = a + i * product.a.stride;
-    double* to = begin_row<double>(product, i);
+    const double* row = product.a.data + i * product.a.stride;
+    double* to = begin_row(product, i);
     for (std::int64_t j = 0; j < n; ++j) {
-      const double* other = b + j * product.b.stride;
+      const double* other = product.b.data + j * product.b.stride;
       double total = 0;
 #pragma omp simd reduction(+ : total)
       for (std::int64_t p = 0; p < k; ++p) total += row[p] * other[p];
@@ -74,30 +54,47 @@ void multiply_rows(const Context& context, const MatrixProduct& product) {
 }
 
 // C = A^T B or C += A^T B
-void multiply_columns(const Context& context, const MatrixProduct& product) {
-  const auto* a = product.a.as<const double>();
-  const auto* b = product.b.as<const double>();
+void multiply_columns(const Context& context, const MatrixProduct<double>& product) {
+  const double* a = product.a.data;
+  const std::int64_t stride = product.a.stride;
   parallel_for(context.threads(), product.m(), [&](std::int64_t i, int) {
     add_rows(
-        product.n(), 0, product.k(), [&](std::int64_t p) { return a[p * product.a.stride + i]; }, b,
-        product.b.stride, begin_row<double>(product, i));
+        product.n(), 0, product.k(), [&](std::int64_t p) { return a[p * stride + i]; },
+        product.b.data, product.b.stride, begin_row(product, i));
   });
 }
 
 }  // namespace
 
-void multiply(const Context& context, const MatrixProduct& product) {
-  if (product.c.type == DType::kFloat32) return gemm(context, product);
+template <class S> void multiply_few(const Context& context, const MatrixProduct<S>& product) {
+  constexpr std::int64_t kBlock = 16;
+  const std::int64_t k = product.k();
+  parallel_for(context.threads(), product.m(), [&](std::int64_t i, int) {
+    const FlushDenormals flush;
+    const S* row = product.a.data + i * product.a.stride;
+    S* sums = begin_row(product, i);
+    for (std::int64_t begin = 0; begin < k; begin += kBlock) {
+      const std::int64_t end = std::min(begin + kBlock, k);
+      if (!any(row + begin, end - begin)) continue;
+      add_rows(
+          product.n(), begin, end, [&](std::int64_t p) { return row[p]; }, product.b.data,
+          product.b.stride, sums);
+    }
+  });
+}
+template void multiply_few(const Context&, const MatrixProduct<float>&);
+template void multiply_few(const Context&, const MatrixProduct<double>&);
+
+template <> void multiply(const Context& context, const MatrixProduct<float>& product) {
+  gemm(context, product);
+}
+
+template <> void multiply(const Context& context, const MatrixProduct<double>& product) {
   expect(!product.a.transposed || !product.b.transposed,
          "[multiply] expected at most one transposed factor in double");
   if (product.b.transposed) return multiply_rows(context, product);
   if (product.a.transposed) return multiply_columns(context, product);
   multiply_few(context, product);
-}
-
-void multiply_few(const Context& context, const MatrixProduct& product) {
-  if (product.c.type == DType::kFloat32) return add_few_rows<float>(context, product);
-  add_few_rows<double>(context, product);
 }
 
 }  // namespace rk

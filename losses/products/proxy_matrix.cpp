@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
-#include "kernels/blocks/head_block.h"
+#include "kernels/blocks/l2norm_block.h"
 #include "kernels/launch.h"
 #include "kernels/launch_on_gpu.h"
 #include "kernels/team.h"
@@ -55,13 +55,14 @@ void ProxyMatrix<S>::forward(const Context& context, const LossInput<S>& input, 
       "[loss] expected at most {} rows and {} classes of dimension {} as allocated, got {}, {}, {}",
       allocated_.rows, allocated_.classes, allocated_.dim, input.rows, input.classes, input.dim);
   normalise(context, input, bad);
-  const Factor proxies(proxies_.as<S>(), input.classes, input.dim, input.dim);
-  const Factor items(input.embeddings, input.rows, input.dim, input.dim);
-  const Factor& rows = classes_by_items_ ? proxies : items;
-  const Factor& columns = classes_by_items_ ? items : proxies;
+  const Factor<S> proxies{proxies_.as<S>(), input.classes, input.dim, input.dim};
+  const Factor<S> items{input.embeddings, input.rows, input.dim, input.dim};
+  const Factor<S>& rows = classes_by_items_ ? proxies : items;
+  const Factor<S>& columns = classes_by_items_ ? items : proxies;
   stride_ = pad(static_cast<int>(columns.rows));
-  multiply(context,
-           {.a = rows, .b = transposed(columns), .c = {row(0), rows.rows, columns.rows, stride_}});
+  multiply<S>(
+      context,
+      {.a = rows, .b = transposed(columns), .c = {row(0), rows.rows, columns.rows, stride_}});
 }
 
 template <class S>
@@ -105,14 +106,15 @@ template <class S>
 void ProxyMatrix<S>::backward(const Context& context, const LossInput<S>& input,
                               const LossGradients<S>& gradients) {
   const std::int64_t items = input.rows, classes = input.classes, dim = input.dim;
-  const Factor to_classes = classes_by_items_ ? transposed({row(0), classes, items, stride_})
-                                              : Factor(row(0), items, classes, stride_);
-  multiply(context, {.a = to_classes,
-                     .b = {proxies_.as<S>(), classes, dim, dim},
-                     .c = {gradients.grad, items, dim, dim}});
-  multiply(context, {.a = transposed(to_classes),
-                     .b = {input.embeddings, items, dim, dim},
-                     .c = {gradients.grad_proxies, classes, dim, dim}});
+  const Factor<S> rows{row(0), classes_by_items_ ? classes : items,
+                       classes_by_items_ ? items : classes, stride_};
+  const Factor<S> to_classes = classes_by_items_ ? transposed(rows) : rows;
+  multiply<S>(context, {.a = to_classes,
+                        .b = {proxies_.as<S>(), classes, dim, dim},
+                        .c = {gradients.grad, items, dim, dim}});
+  multiply<S>(context, {.a = transposed(to_classes),
+                        .b = {input.embeddings, items, dim, dim},
+                        .c = {gradients.grad_proxies, classes, dim, dim}});
   through_lengths(context, input, gradients.grad_proxies);
 }
 

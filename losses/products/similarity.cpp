@@ -1,8 +1,8 @@
 #include "losses/products/similarity.h"
 
 #include "engine/base/error.h"
-#include "kernels/cuda/symmetric.h"
-#include "kernels/launch_on_gpu.h"
+#include "kernels/blocks/matrix_block.h"
+#include "kernels/launch.h"
 #include "kernels/team.h"
 #include "losses/products/multiply.h"
 #include "losses/products/transpose.h"
@@ -70,17 +70,17 @@ void SimilarityMatrix<S>::forward(const Context& context, const LossInput<S>& in
       symmetric_->run(context, input.rows, input.dim, input.embeddings, row(0), stride_);
     }
   }
-  const Factor embeddings(input.embeddings, input.rows, input.dim, input.dim);
+  const Factor<S> embeddings{input.embeddings, input.rows, input.dim, input.dim};
   if (!halved) {
-    multiply(context, {.a = embeddings,
-                       .b = transposed(embeddings),
-                       .c = {row(0), input.rows, input.rows, stride_}});
+    multiply<S>(context, {.a = embeddings,
+                          .b = transposed(embeddings),
+                          .c = {row(0), input.rows, input.rows, stride_}});
   }
   if (input.memory > 0) {
-    multiply(context,
-             {.a = embeddings,
-              .b = transposed({input.memory_embeddings, input.memory, input.dim, input.dim}),
-              .c = {row(0) + input.rows, input.rows, input.memory, stride_}});
+    const Factor<S> memory{input.memory_embeddings, input.memory, input.dim, input.dim};
+    multiply<S>(context, {.a = embeddings,
+                          .b = transposed(memory),
+                          .c = {row(0) + input.rows, input.rows, input.memory, stride_}});
   }
 }
 
@@ -88,7 +88,7 @@ template <class S>
 void SimilarityMatrix<S>::add_transpose(const Context& context, std::int64_t rows) {
   if constexpr (kRunsOnGpu<S>) {
     if (context.on_gpu()) {
-      return rk::add_transpose(row(0), stride_, static_cast<int>(rows), context.stream());
+      return launch(context, AddTranspose{row(0), stride_, static_cast<int>(rows)});
     }
   }
   const std::int64_t tiles = (rows + kTile - 1) / kTile;
@@ -103,10 +103,10 @@ void SimilarityMatrix<S>::backward(const Context& context, const LossInput<S>& i
   const bool few = nonzeros <= input.rows * (input.rows + input.memory) / kFew;
   const auto product = [&](std::int64_t columns, const S* matrix, const S* embeddings,
                            bool accumulate) {
-    const MatrixProduct of_rows{.a = {matrix, input.rows, columns, stride_},
-                                .b = {embeddings, columns, input.dim, input.dim},
-                                .c = {grad, input.rows, input.dim, input.dim},
-                                .accumulate = accumulate};
+    const MatrixProduct<S> of_rows{.a = {matrix, input.rows, columns, stride_},
+                                   .b = {embeddings, columns, input.dim, input.dim},
+                                   .c = {grad, input.rows, input.dim, input.dim},
+                                   .accumulate = accumulate};
     if (few) {
       multiply_few(context, of_rows);
     } else {

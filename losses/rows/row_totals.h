@@ -3,10 +3,10 @@
 // the host does not read them.
 #pragma once
 
+#include "kernels/blocks/matrix_block.h"
 #include "kernels/launch.h"
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/loss.h"
-#include "losses/rows/row_sums.h"
 
 namespace rk {
 
@@ -36,7 +36,7 @@ template <class S, class Row> class RowTotals {
   // `params` that depend on them.
   void finish(const Context& context, int rows, const BatchNumbers* numbers, Params* params) const {
     auto* totals = totals_.as<double>();
-    sum_rows(context, stats(), rows, width_, totals);
+    launch(context, ColumnSums<S, double>{rows, width_, stats(), totals});
     launch(context, FinishRows<Row>{numbers, totals, params, slopes(), part()});
   }
 

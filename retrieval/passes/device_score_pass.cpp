@@ -215,7 +215,7 @@ class DeviceScorePass final : public ScorePass {
   // Fills the tile with the scores of tile_rows_ queries and tile_columns_ rows of the gallery.
   void multiply(const float* queries, const float* gallery) const {
     gemm(context_, {.a = {queries, tile_rows_, dim_, dim_},
-                    .b = transposed({gallery, tile_columns_, dim_, dim_}),
+                    .b = transposed(Factor<float>{gallery, tile_columns_, dim_, dim_}),
                     .c = {tile_.as<float>(), tile_rows_, tile_columns_, tile_columns_}});
   }
 

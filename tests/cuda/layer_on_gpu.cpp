@@ -2,7 +2,7 @@
 
 #include "engine/device/cuda/context.h"
 #include "engine/device/pinned_buffer.h"
-#include "engine/tape/layout.h"
+#include "tests/support/stored_images.h"
 #include "tests/support/within.h"
 
 #include <gtest/gtest.h>
@@ -57,21 +57,14 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
   randomise(parameters);
   parameters.upload();
 
-  const auto stored = [&](TensorId id, const std::vector<float>& nhwc) {
-    if (program.channel_block(id) == 0) return nhwc;
-    std::vector<float> values(nhwc.size());
-    from_nhwc(image_layout(program.shape(id), program.channel_block(id)), nhwc.data(),
-              values.data());
-    return values;
-  };
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::vector<float> values =
         layer.inputs ? layer.inputs(3)[i] : noise(layer.sources[i].shape.elements(), 30 + i);
-    write(program, program.value(sources[i]), stored(sources[i], values));
+    write(program, program.value(sources[i]), as_stored(program, sources[i], values));
   }
   program.forward();
   write(program, program.gradient(output),
-        stored(output, noise(program.shape(output).elements(), 77)));
+        as_stored(program, output, noise(program.shape(output).elements(), 77)));
   const int node = static_cast<int>(program.nodes().size()) - 1;
   program.backward(node);
   program.complete_gradients(node, node + 1);
@@ -81,8 +74,7 @@ Computed compute(const LayerCase& layer, const Context& context, Precision preci
   Computed out;
   const auto keep = [&](TensorId id, const float* place) {
     const std::vector<float> values = read(program, place, program.shape(id).elements());
-    out.tensors.emplace_back(values.size());
-    program.copy_out(id, values.data(), out.tensors.back().data());
+    out.tensors.push_back(from_stored(program, id, values.data()));
   };
   keep(output, program.value(output));
   for (std::size_t i = 0; i < sources.size(); ++i) {

@@ -3,8 +3,8 @@
 #include "tests/golden_runner/comparison.h"
 #include "tests/golden_runner/network_cases.h"
 #include "tests/support/nchw.h"
+#include "tests/support/stored_images.h"
 
-#include "engine/tape/layout.h"
 #include "engine/tape/program.h"
 #include "layers/activation.h"
 #include "layers/batchnorm.h"
@@ -106,15 +106,12 @@ class LayerModel {
   std::vector<float> to_product(TensorId id, const std::vector<float>& values) const {
     const Shape& shape = program_.shape(id);
     if (shape.rank() != 4) return values;
-    const std::vector<float> nhwc = testing::nchw_to_nhwc(values, shape[3], shape[1] * shape[2]);
-    std::vector<float> stored(nhwc.size());
-    from_nhwc(image_layout(shape, program_.channel_block(id)), nhwc.data(), stored.data());
-    return stored;
+    return testing::as_stored(program_, id,
+                              testing::nchw_to_nhwc(values, shape[3], shape[1] * shape[2]));
   }
   std::vector<double> from_product(TensorId id, const float* stored) const {
     const Shape& shape = program_.shape(id);
-    std::vector<float> values(static_cast<std::size_t>(shape.elements()));
-    program_.copy_out(id, stored, values.data());
+    std::vector<float> values = testing::from_stored(program_, id, stored);
     if (shape.rank() == 4) values = testing::nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
     return {values.begin(), values.end()};
   }

@@ -3,8 +3,8 @@
 #include "engine/base/colours.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/pinned_buffer.h"
-#include "engine/tape/layout.h"
 #include "tests/support/nchw.h"
+#include "tests/support/stored_images.h"
 #include "training/model_io.h"
 
 #include <algorithm>
@@ -37,10 +37,7 @@ void NetworkModel::set_images(const std::vector<float>& nchw) {
     nhwc[static_cast<std::size_t>(i / kColours * shape[3] + i % kColours)] =
         colours[static_cast<std::size_t>(i)];
   }
-  std::vector<float> stored(nhwc.size());
-  from_nhwc(image_layout(shape, program_.channel_block(network_.input)), nhwc.data(),
-            stored.data());
-  put(stored, program_.value(network_.input));
+  put(testing::as_stored(program_, network_.input, nhwc), program_.value(network_.input));
 }
 
 void NetworkModel::forward() {
@@ -134,8 +131,8 @@ bool NetworkModel::is_masked(TensorId id) const {
 
 std::vector<double> NetworkModel::read(TensorId id, const float* stored) const {
   const Shape& shape = program_.shape(id);
-  std::vector<float> values(static_cast<std::size_t>(shape.elements()));
-  program_.copy_out(id, fetch(stored, shape.elements()).data(), values.data());
+  std::vector<float> values =
+      testing::from_stored(program_, id, fetch(stored, shape.elements()).data());
   if (shape.rank() == 4) values = testing::nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
   return {values.begin(), values.end()};
 }

@@ -100,7 +100,7 @@ TEST(HostGpu, WhatMayNotBeCapturedIsRefused) {
   float* const d = device.as<float>();
   refused([&] { launch(NewKernel(), cuda.stream()); });
   const auto multiply = [&](std::int64_t k) {
-    const Factor row(d, 1, k, k);
+    const Factor<float> row{d, 1, k, k};
     cuda.gemm({.a = row, .b = transposed(row), .c = {d + 3, 1, 1, 1}});
   };
   multiply(1);

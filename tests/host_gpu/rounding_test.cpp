@@ -123,7 +123,7 @@ std::vector<float> product(Seed seed) {
   Memory a = gpu.allocate(values.size() * sizeof(float));
   a.upload(values.data(), a.bytes());
   const Memory c = gpu.allocate(a.bytes());
-  const Factor factor(a.as<float>(), kSide, kSide, kSide);
+  const Factor<float> factor{a.as<float>(), kSide, kSide, kSide};
   gemm(gpu, {.a = factor, .b = transposed(factor), .c = {c.as<float>(), kSide, kSide, kSide}});
   std::vector<float> result(values.size());
   c.download(result.data(), c.bytes());

@@ -154,17 +154,44 @@ std::vector<Checked> head(int rows, int dim) {
           {"dx, added", read<float>(got_added), dx_added, 2 * kOnce, 1e-4}};
 }
 
-template <class T> std::vector<Checked> column_sums(int rows, int columns) {
+std::vector<Checked> matrix_passes(int rows, int columns) {
   MadeUp made_up(43);
-  const auto values = made_up.normals<T>(static_cast<std::int64_t>(rows) * columns);
-  std::vector<double> sums(at(columns), 0.0);
-  const auto wide = widened(values);
-  for (std::size_t i = 0; i < wide.size(); ++i) sums[i % sums.size()] += wide[i];
+  const auto values = made_up.normals<float>(static_cast<std::int64_t>(rows) * columns);
+  std::vector<double> sums(at(columns), 0.0), filled(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sums[i % sums.size()] += static_cast<double>(values[i]);
+    filled[i] = static_cast<double>(values[i % sums.size()]);  // the first row, in every row
+  }
   const DeviceBuffer device_values = DeviceBuffer::copy_of(values);
   const DeviceBuffer got = unwritten<float>(columns);
-  launch(ColumnSums<T>{rows, columns, device_values.as<T>(), got.as<float>()}, nullptr);
-  // Summed in double, rounded once to float32.
-  return {{"sums", read<float>(got), sums, 0x1p-24 * 1.001, 1e-13}};
+  const DeviceBuffer got_wide = unwritten<double>(columns);
+  const DeviceBuffer got_filled = unwritten<float>(static_cast<std::int64_t>(rows) * columns);
+  const auto* from = device_values.as<float>();
+  launch(ColumnSums<float, float>{rows, columns, from, got.as<float>()}, nullptr);
+  launch(ColumnSums<float, double>{rows, columns, from, got_wide.as<double>()}, nullptr);
+  launch(FillRows{rows, columns, from, got_filled.as<float>()}, nullptr);
+  // Summed in double, rounded to float32 once or not at all.
+  return {{"sums", read<float>(got), sums, 0x1p-24 * 1.001, 1e-13},
+          {"sums in double", read<double>(got_wide), sums, 1e-14, 1e-13},
+          {"filled", read<float>(got_filled), filled, 0, 0}};
+}
+
+std::vector<Checked> add_transpose(int rows, int gap) {
+  MadeUp made_up(47);
+  const std::int64_t stride = rows + gap;
+  const auto values = made_up.normals<float>(rows * stride);
+  std::vector<double> sums;
+  for (std::int64_t i = 0; i < rows * stride; ++i) {
+    const std::int64_t row = i / stride, column = i % stride;
+    const double held = static_cast<double>(values[static_cast<std::size_t>(i)]);
+    const bool inside = column < rows;
+    sums.push_back(held + (inside ? static_cast<double>(
+                                        values[static_cast<std::size_t>(column * stride + row)])
+                                  : 0));
+  }
+  const DeviceBuffer matrix = DeviceBuffer::copy_of(values);
+  launch(AddTranspose{matrix.as<float>(), stride, rows}, nullptr);
+  return {{"sums", read<float>(matrix), sums, 0x1p-24 * 1.001, 0}};
 }
 
 template <class T>
@@ -275,10 +302,6 @@ void add_step_cases(std::vector<KernelCase>& cases) {
       cases.push_back({fmt::format("input_{}_{}_channels", type, channels),
                        [=] { return input<T>(13, 17, 9, channels, true); }});
     }
-    for (const auto& [rows, columns] : {std::pair{1, 1}, std::pair{33, 130}, std::pair{700, 9}}) {
-      cases.push_back({fmt::format("column_sums_{}_{}x{}", type, rows, columns),
-                       [rows = rows, columns = columns] { return column_sums<T>(rows, columns); }});
-    }
     cases.push_back({"input_whole_" + type, [] { return input<T>(6, 6, 6, 4, false); }});
     cases.push_back(
         {"input_in_cells_" + type, [] { return input_in_cells<T>(9, 2, 3, 3, 16, true); }});
@@ -287,6 +310,14 @@ void add_step_cases(std::vector<KernelCase>& cases) {
     cases.push_back(
         {"input_in_cells_of_9_" + type, [] { return input_in_cells<T>(10, 3, 2, 0, 32, true); }});
   });
+  for (const auto& [rows, columns] : {std::pair{1, 1}, std::pair{33, 130}, std::pair{700, 9}}) {
+    cases.push_back({fmt::format("matrix_passes_{}x{}", rows, columns),
+                     [rows = rows, columns = columns] { return matrix_passes(rows, columns); }});
+  }
+  for (const int rows : {1, 32, 33, 200}) {
+    cases.push_back(
+        {fmt::format("add_transpose_{}", rows), [rows] { return add_transpose(rows, rows % 5); }});
+  }
   cases.push_back({"scale", [] { return scale(4101); }});
   cases.push_back({"head_1x1", [] { return head(1, 1); }});
   cases.push_back({"head_33x130", [] { return head(33, 130); }});

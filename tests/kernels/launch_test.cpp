@@ -3,7 +3,8 @@
 #include "kernels/launch.h"
 
 #include "kernels/blocks/elementwise_block.h"
-#include "kernels/blocks/head_block.h"
+#include "kernels/blocks/l2norm_block.h"
+#include "kernels/blocks/matrix_block.h"
 #include "tests/support/random_seed.h"
 
 #include <fmt/format.h>
@@ -94,7 +95,7 @@ TEST_F(Launch, RowsAsDefined) {
     launch(context, L2Norm{rows, dim, kEpsilon, x.data(), y.data(), norms.data()});
     launch(context, L2NormGradient{rows, dim, kEpsilon, x.data(), norms.data(), dy.data(),
                                    dx.data(), accumulate});
-    launch(context, ColumnSums<float>{rows, dim, dy.data(), sums.data()});
+    launch(context, ColumnSums<float, float>{rows, dim, dy.data(), sums.data()});
     SCOPED_TRACE(fmt::format("{} x {}, {} threads", rows, dim, context.threads()));
     std::vector<double> totals(sums.size(), 0.0);
     for (int r = 0; r < rows; ++r) {
@@ -119,6 +120,31 @@ TEST_F(Launch, RowsAsDefined) {
     for (std::size_t c = 0; c < sums.size(); ++c) {
       ASSERT_NEAR(sums[c], totals[c], 1e-7 * (1 + std::abs(totals[c])));
     }
+  }
+}
+
+TEST_F(Launch, MatrixPassesAsDefined) {
+  for (int round = 0; round < 200 && !HasFatalFailure(); ++round) {
+    const Context context(static_cast<int>(1 + below(3)));
+    const auto rows = static_cast<int>(below(100)), columns = static_cast<int>(1 + below(40));
+    const std::int64_t stride = rows + below(5);
+    SCOPED_TRACE(fmt::format("{} rows of {}, {} apart", rows, columns, stride));
+    const std::vector<float> row = values(columns), matrix = values(rows * stride);
+    std::vector<float> filled(static_cast<std::size_t>(rows * columns)), expected_filled;
+    for (int r = 0; r < rows; ++r) {
+      expected_filled.insert(expected_filled.end(), row.begin(), row.end());
+    }
+    std::vector<float> sums = matrix, expected_sums = matrix;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < rows; ++j) {
+        expected_sums[static_cast<std::size_t>(i * stride + j)] +=
+            matrix[static_cast<std::size_t>(j * stride + i)];
+      }
+    }
+    launch(context, FillRows{rows, columns, row.data(), filled.data()});
+    launch(context, AddTranspose{sums.data(), stride, rows});
+    expect_same(filled, expected_filled);
+    expect_same(sums, expected_sums);
   }
 }
 

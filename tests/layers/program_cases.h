@@ -10,9 +10,8 @@
 
 namespace rk::testing {
 
-// A linear layer's result, read by others, at times through a ReLU. All tensors have the type of
-// images. Compares with loops in double.
-void check_linear_layers(const Context& context, Precision precision, std::uint64_t seed);
+// A linear layer's result, read by others, at times through a ReLU. Compares with loops in double.
+void check_linear_layers(const Context& context, std::uint64_t seed);
 
 // Joins up to five images, each behind a layer that can write where they are joined, or behind one
 // that cannot; some at two places. block: adjacent channels of the images where these divide into

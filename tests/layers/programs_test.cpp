@@ -10,7 +10,7 @@ namespace {
 TEST(Programs, LinearLayersAreTheirDefinition) {
   const Context context(2);
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    testing::check_linear_layers(context, Precision::kFp32, seed);
+    testing::check_linear_layers(context, seed);
   }
 }
 

@@ -4,8 +4,9 @@
 #include "kernels/blocks/batchnorm_join_block.h"
 #include "kernels/blocks/difference_block.h"
 #include "kernels/blocks/folded_block.h"
-#include "kernels/blocks/head_block.h"
 #include "kernels/blocks/input_block.h"
+#include "kernels/blocks/l2norm_block.h"
+#include "kernels/blocks/matrix_block.h"
 #include "kernels/blocks/optimizer_block.h"
 #include "kernels/blocks/pool_block.h"
 #include "kernels/blocks/ranking_block.h"
@@ -236,8 +237,13 @@ template <class Grid> std::vector<double> head(const Grid& grid) {
   Array<double> norms(kRows);
   grid.run(L2Norm{kRows, kDim, 1e-12, x.data(), y.data(), norms.data()});
   grid.run(L2NormGradient{kRows, kDim, 1e-12, x.data(), norms.data(), dy.data(), dx.data(), false});
-  grid.run(ColumnSums<float>{kRows, kDim, dx.data(), sums.data()});
-  return all(y, norms, dx, sums);
+  grid.run(ColumnSums<float, float>{kRows, kDim, dx.data(), sums.data()});
+  Array<float> filled(kRows * kDim);
+  grid.run(FillRows{kRows, kDim, sums.data(), filled.data()});
+  constexpr int kSide = 77;  // three tiles a side, the last one not full
+  Array<float> matrix(kSide * kSide, 3);
+  grid.run(AddTranspose{matrix.data(), kSide, kSide});
+  return all(y, norms, dx, sums, filled, matrix);
 }
 
 template <class Grid> std::vector<double> elementwise(const Grid& grid) {

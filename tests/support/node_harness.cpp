@@ -2,7 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "engine/tape/layout.h"
+#include "tests/support/stored_images.h"
 
 #include <gtest/gtest.h>
 
@@ -22,18 +22,11 @@ void store(const Program& program, TensorId id, const std::vector<float>& values
            const GuardedMemory& memory) {
   expect(values.size() == memory.values().size(), "[harness] expected {} values, got {}",
          memory.values().size(), values.size());
-  if (program.channel_block(id) > 0) {
-    from_nhwc(image_layout(program.shape(id), program.channel_block(id)), values.data(),
-              memory.data());
-  } else {
-    std::ranges::copy(values, memory.data());
-  }
+  std::ranges::copy(as_stored(program, id, values), memory.data());
 }
 
 std::vector<float> load(const Program& program, TensorId id, const GuardedMemory& memory) {
-  std::vector<float> values(memory.values().size());
-  program.copy_out(id, memory.data(), values.data());
-  return values;
+  return from_stored(program, id, memory.data());
 }
 
 // Compares bits, so that NaN equals itself.

@@ -71,9 +71,11 @@ double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::in
   }
   const auto rows = DeviceBuffer::copy_of(values);
   const auto tile = DeviceBuffer::of<float>(shape.rows * shape.columns);
-  const MatrixProduct product{.a = {rows.as<float>(), shape.rows, dim, dim},
-                              .b = transposed({rows.as<float>(), shape.columns, dim, dim}),
-                              .c = {tile.as<float>(), shape.rows, shape.columns, shape.columns}};
+  const Factor<float> columns{rows.as<float>(), shape.columns, dim, dim};
+  const MatrixProduct<float> product{
+      .a = {rows.as<float>(), shape.rows, dim, dim},
+      .b = transposed(columns),
+      .c = {tile.as<float>(), shape.rows, shape.columns, shape.columns}};
   DeviceTimer timer(cuda);
   timer.start();
   for (std::int64_t q = 0; q < queries; q += shape.rows) {

@@ -78,9 +78,10 @@ void whole_matrix(const Context& context, const EmbeddingView& queries,
       const std::int64_t rows = std::min(kBlockRows, queries.count - r);
       const std::int64_t columns = std::min(kBlockColumns, gallery.count - c);
       const std::int64_t dim = queries.dim;
-      gemm(context, {.a = {queries.embeddings + r * dim, rows, dim, dim},
-                     .b = transposed({gallery.embeddings + c * dim, columns, dim, dim}),
-                     .c = {block.as<float>(), rows, columns, columns}});
+      gemm(context,
+           {.a = {queries.embeddings + r * dim, rows, dim, dim},
+            .b = transposed(Factor<float>{gallery.embeddings + c * dim, columns, dim, dim}),
+            .c = {block.as<float>(), rows, columns, columns}});
     }
   }
 }

@@ -4,11 +4,11 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
+#include "engine/device/gemm.h"
 #include "engine/driver/device.h"
 #include "engine/driver/profile.h"
 #include "engine/system/signals.h"
 #include "kernels/math.h"
-#include "losses/products/multiply.h"
 #include "losses/products/similarity.h"
 #include "losses/products/sparse_gradient.h"
 #include "tools/bench/gpu_rates.h"
@@ -121,13 +121,14 @@ class Products {
     const LossInput<float>& in = data_.input;
     float* grad = data_.output.grad;
     if (proxies_) {
-      const Matrix scores(matrix_.as<float>(), n, columns_, columns_);
-      const Factor items(in.embeddings, n, d, d), proxies(in.proxies, columns_, d, d);
-      multiply(context_, {.a = items, .b = transposed(proxies), .c = scores});
-      multiply(context_, {.a = scores, .b = proxies, .c = {grad, n, d, d}});
-      multiply(
-          context_,
-          {.a = transposed(scores), .b = items, .c = {data_.output.grad_proxies, columns_, d, d}});
+      const Factor<float> scores{matrix_.as<float>(), n, columns_, columns_};
+      const Factor<float> items{in.embeddings, n, d, d}, proxies{in.proxies, columns_, d, d};
+      gemm(context_, {.a = items,
+                      .b = transposed(proxies),
+                      .c = {matrix_.as<float>(), n, columns_, columns_}});
+      gemm(context_, {.a = scores, .b = proxies, .c = {grad, n, d, d}});
+      gemm(context_,
+           {.a = transposed(scores), .b = items, .c = {data_.output.grad_proxies, columns_, d, d}});
       return;
     }
     similarity_.forward(context_, in);
@@ -137,24 +138,24 @@ class Products {
     }
     plain();
     if (shape_.memory == 0) return;
-    multiply(context_, {.a = {similarity_.row(0) + n, n, shape_.memory, similarity_.stride()},
-                        .b = {in.memory_embeddings, shape_.memory, d, d},
-                        .c = {grad, n, d, d},
-                        .accumulate = true});
+    gemm(context_, {.a = {similarity_.row(0) + n, n, shape_.memory, similarity_.stride()},
+                    .b = {in.memory_embeddings, shape_.memory, d, d},
+                    .c = {grad, n, d, d},
+                    .accumulate = true});
   }
 
   void plain() {
     const std::int64_t n = shape_.rows;
     const std::int64_t d = shape_.dim;
-    const Matrix grad(data_.output.grad, n, d, d);
+    const Matrix<float> grad{data_.output.grad, n, d, d};
     if (proxies_) {
-      multiply(context_, {.a = {matrix_.as<float>(), n, columns_, columns_},
-                          .b = {data_.input.proxies, columns_, d, d},
-                          .c = grad});
+      gemm(context_, {.a = {matrix_.as<float>(), n, columns_, columns_},
+                      .b = {data_.input.proxies, columns_, d, d},
+                      .c = grad});
     } else {
-      multiply(context_, {.a = {similarity_.row(0), n, n, similarity_.stride()},
-                          .b = {data_.input.embeddings, n, d, d},
-                          .c = grad});
+      gemm(context_, {.a = {similarity_.row(0), n, n, similarity_.stride()},
+                      .b = {data_.input.embeddings, n, d, d},
+                      .c = grad});
     }
   }
   double plain_flops() const { return of(proxies_ ? columns_ : shape_.rows); }

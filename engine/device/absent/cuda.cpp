@@ -30,12 +30,7 @@ void CudaContext::upload(void*, const void*, std::size_t) const { refuse(); }
 void CudaContext::download(void*, const void*, std::size_t) const { refuse(); }
 void CudaContext::copy(void*, const void*, std::size_t) const { refuse(); }
 void CudaContext::clear(void*, std::size_t) const { refuse(); }
-void CudaContext::gemm(const MatrixProduct&) const { refuse(); }
-struct CudaContext::Product {};
-std::shared_ptr<const CudaContext::Product> CudaContext::prepare(const MatrixProduct&) const {
-  refuse();
-}
-void CudaContext::run(const Product&) const { refuse(); }
+void CudaContext::gemm(const MatrixProduct<float>&) const { refuse(); }
 
 void DeviceBuffer::Free::operator()(std::byte*) const {}
 DeviceBuffer::DeviceBuffer(std::size_t) { refuse(); }

@@ -3,7 +3,6 @@
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/cublas.h"
-#include "engine/device/cuda/cublas_lt.h"
 #include "engine/device/cuda/error.h"
 
 #include <limits>
@@ -28,7 +27,6 @@ struct CudaContext::State {
   cudaStream_t stream = nullptr;
   cublasHandle_t handle = nullptr;
   DeviceBuffer workspace;
-  std::shared_ptr<const CublasLt> lt;  // from the first prepared product on
   std::string name;
   int device = 0;
 
@@ -97,33 +95,18 @@ void CudaContext::clear(void* device, std::size_t bytes) const {
   check_cuda(cudaMemsetAsync(device, 0, bytes, state_->stream), "clear memory of the GPU");
 }
 
-void CudaContext::gemm(const MatrixProduct& product) const {
-  const auto& [a, b, c, bias, accumulate] = product;
-  const auto form = [](const Factor& factor) {
+void CudaContext::gemm(const MatrixProduct<float>& product) const {
+  const auto& [a, b, c, accumulate] = product;
+  const auto form = [](const Factor<float>& factor) {
     return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   };
   const float one = 1, held = accumulate ? 1.0F : 0.0F;
   // cuBLAS is column-major: its C^T = (A B)^T = B^T A^T is our row-major C.
   const Cublas& cublas = state_->cublas;
-  cublas.check(
-      cublas.gemm(state_->handle, form(b), form(a), as_int(product.n()), as_int(product.m()),
-                  as_int(product.k()), &one, b.as<const float>(), as_int(b.stride),
-                  a.as<const float>(), as_int(a.stride), &held, c.as<float>(), as_int(c.stride)),
-      "gemm");
-}
-
-struct CudaContext::Product {
-  LtProduct product;
-};
-
-std::shared_ptr<const CudaContext::Product> CudaContext::prepare(
-    const MatrixProduct& product) const {
-  if (state_->lt == nullptr) state_->lt = std::make_shared<const CublasLt>();
-  return std::make_shared<const Product>(Product{LtProduct(state_->lt, product, kWorkspaceBytes)});
-}
-
-void CudaContext::run(const Product& product) const {
-  product.product.run(state_->workspace.as<std::byte>(), state_->stream);
+  cublas.check(cublas.gemm(state_->handle, form(b), form(a), as_int(product.n()),
+                           as_int(product.m()), as_int(product.k()), &one, b.data, as_int(b.stride),
+                           a.data, as_int(a.stride), &held, c.data, as_int(c.stride)),
+               "gemm");
 }
 
 }  // namespace rk

@@ -45,11 +45,7 @@ class CudaContext {
   void clear(void* device, std::size_t bytes) const;  // to zeros
 
   // As rk::gemm (engine/device/gemm.h).
-  void gemm(const MatrixProduct& product) const;
-  // As rk::PreparedGemm.
-  struct Product;
-  std::shared_ptr<const Product> prepare(const MatrixProduct& product) const;
-  void run(const Product& product) const;
+  void gemm(const MatrixProduct<float>& product) const;
 
  private:
   struct State;

@@ -3,8 +3,6 @@
 #include "engine/device/cuda/context.h"
 
 #include "engine/base/error.h"
-#include "engine/device/precision.h"
-#include "kernels/half_element.h"
 #include "tests/host_gpu/device/memory.h"
 #include "tests/host_gpu/device/stream.h"
 #include "tests/host_gpu/rounding.h"
@@ -26,49 +24,41 @@ struct CudaContext::State {
 namespace {
 
 // cuBLAS has kernels of its own for each form and size.
-std::string kernel_of(const MatrixProduct& p) {
-  const auto form = [](const Factor& factor) { return factor.transposed ? "^T" : ""; };
+std::string kernel_of(const MatrixProduct<float>& p) {
+  const auto form = [](const Factor<float>& factor) { return factor.transposed ? "^T" : ""; };
   return fmt::format("A{} B{} of {}, {}, {}", form(p.a), form(p.b), p.m(), p.n(), p.k());
 }
 
-template <class Void> void expect_on_device(const StoredMatrix<Void>& matrix, const char* what) {
-  const auto elements =
-      static_cast<std::size_t>((matrix.rows - 1) * matrix.stride + matrix.columns);
-  expect_kind(Kind::kDevice, matrix.data, elements * size_of(matrix.type), what);
+void expect_on_device(const float* data, std::int64_t rows, std::int64_t columns,
+                      std::int64_t stride, const char* what) {
+  const auto elements = static_cast<std::size_t>((rows - 1) * stride + columns);
+  if (rows > 0) expect_kind(Kind::kDevice, data, elements * sizeof(float), what);
 }
 
 // The factor as a dense array, rows by columns.
-std::vector<double> values(const Factor& factor) {
+std::vector<double> values(const Factor<float>& factor) {
   const std::int64_t rows = factor.transposed ? factor.columns : factor.rows;
   const std::int64_t columns = factor.transposed ? factor.rows : factor.columns;
   std::vector<double> all(static_cast<std::size_t>(rows * columns));
-  with_type(factor.type, [&]<class T>() {
-    const auto* stored = factor.as<const T>();
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const T x = stored[factor.transposed ? c * factor.stride + r : r * factor.stride + c];
-        all[static_cast<std::size_t>(r * columns + c)] = static_cast<double>(Element<T>::widen(x));
-      }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t place = factor.transposed ? c * factor.stride + r : r * factor.stride + c;
+      all[static_cast<std::size_t>(r * columns + c)] = static_cast<double>(factor.data[place]);
     }
-  });
+  }
   return all;
 }
 
-// A B with the bias, dense. Float32 is multiplied without TF32, as in cublas_lt.cpp.
-std::vector<double> sums_of(const MatrixProduct& p) {
+// A B, dense, without TF32, as cuBLAS is told to multiply.
+std::vector<double> sums_of(const MatrixProduct<float>& p) {
   const std::int64_t m = p.m(), n = p.n(), k = p.k();
   const std::vector<double> a = values(p.a), b = values(transposed(p.b));
-  std::vector<double> bias(static_cast<std::size_t>(n), 0.0);
-  if (p.bias != nullptr) {
-    with_type(p.c.type,
-              [&]<class T>() { bias = values(Factor(static_cast<const T*>(p.bias), 1, n, n)); });
-  }
   std::vector<double> sums(static_cast<std::size_t>(m * n));
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       const double* row = a.data() + i * k;
       const double* column = b.data() + j * k;
-      double sum = bias[static_cast<std::size_t>(j)];
+      double sum = 0;
 #pragma omp simd reduction(+ : sum)
       for (std::int64_t q = 0; q < k; ++q) sum += row[q] * column[q];
       sums[static_cast<std::size_t>(i * n + j)] = sum;
@@ -79,18 +69,15 @@ std::vector<double> sums_of(const MatrixProduct& p) {
 }
 
 // Rounds once.
-void compute(const MatrixProduct& p) {
+void compute(const MatrixProduct<float>& p) {
   const std::vector<double> sums = sums_of(p);
-  with_type(p.c.type, [&]<class T>() {
-    for (std::int64_t i = 0; i < p.m(); ++i) {
-      for (std::int64_t j = 0; j < p.n(); ++j) {
-        double sum = sums[static_cast<std::size_t>(i * p.n() + j)];
-        T& place = p.c.as<T>()[i * p.c.stride + j];
-        if (p.accumulate) sum += static_cast<double>(Element<T>::widen(place));
-        place = Element<T>::narrow(static_cast<float>(sum));
-      }
+  for (std::int64_t i = 0; i < p.m(); ++i) {
+    for (std::int64_t j = 0; j < p.n(); ++j) {
+      float& place = p.c.data[i * p.c.stride + j];
+      const double sum = sums[static_cast<std::size_t>(i * p.n() + j)];
+      place = static_cast<float>(p.accumulate ? sum + static_cast<double>(place) : sum);
     }
-  });
+  }
 }
 
 }  // namespace
@@ -144,28 +131,12 @@ void CudaContext::clear(void* device, std::size_t bytes) const {
   put(stream(), [=] { std::memset(device, 0, bytes); });
 }
 
-void CudaContext::gemm(const MatrixProduct& product) const {
+void CudaContext::gemm(const MatrixProduct<float>& product) const {
+  const auto& [a, b, c, accumulate] = product;
+  expect_on_device(a.data, a.rows, a.columns, a.stride, "a product's A");
+  expect_on_device(b.data, b.rows, b.columns, b.stride, "a product's B");
+  expect_on_device(c.data, c.rows, c.columns, c.stride, "a product's C");
   put(stream(), kernel_of(product), [product] { compute(product); });
 }
-
-struct CudaContext::Product {
-  MatrixProduct product;
-};
-
-std::shared_ptr<const CudaContext::Product> CudaContext::prepare(
-    const MatrixProduct& product) const {
-  host_gpu::refuse_in_capture("the choice of a product");
-  expect_on_device(product.a, "a product's A");
-  expect_on_device(product.b, "a product's B");
-  expect_on_device(product.c, "a product's C");
-  if (product.bias != nullptr) {
-    expect_kind(Kind::kDevice, product.bias,
-                static_cast<std::size_t>(product.n()) * size_of(product.c.type),
-                "a product's bias");
-  }
-  return std::make_shared<const Product>(Product{product});
-}
-
-void CudaContext::run(const Product& product) const { gemm(product.product); }
 
 }  // namespace rk

@@ -7,6 +7,7 @@
 #include "tests/support/messages.h"
 #include "tests/support/nchw.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/stored_images.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torchvision.h"
 #include "training/model_io.h"
@@ -304,10 +305,9 @@ std::vector<float> ours(const NetworkWeights& weights, const std::vector<float>&
       build_network(program, network_spec(weights.model, BatchNormMode::kRunning), n, side, side);
   program.plan();
   load_parameters(Checkpoint("made here", checkpoint_bytes(weights)), parameters);
-  const Shape& shape = program.shape(network.input);
-  const std::vector<float> nhwc = testing::nchw_to_nhwc(images, 3, side * side);
-  from_nhwc(image_layout(shape, program.channel_block(network.input)), nhwc.data(),
-            program.value(network.input));
+  std::ranges::copy(
+      testing::as_stored(program, network.input, testing::nchw_to_nhwc(images, 3, side * side)),
+      program.value(network.input));
   program.forward();
   return program.read(network.embeddings);
 }

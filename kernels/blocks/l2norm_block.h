@@ -1,13 +1,11 @@
-// The end of the network, rows of float: L2 normalisation (layers/l2norm.cpp's definition:
-// y = x / max(|x|, epsilon), norms in double); and the gradient of a linear layer's bias.
+// L2 normalisation of rows of float (layers/l2norm.cpp's definition: y = x / max(|x|, epsilon),
+// norms in double).
 //
 // Bytes moved, e = 4 rows dim: L2Norm 2e (3e if a row does not stay in cache), L2NormGradient 3e,
-// e more to accumulate, ColumnSums rows columns sizeof(T).
+// e more to accumulate.
 #pragma once
 
 #include "kernels/block_team.h"
-#include "kernels/blocks/channel_tiles.h"
-#include "kernels/blocks/elementwise_block.h"
 
 #include <cmath>
 #include <cstdint>
@@ -69,27 +67,6 @@ struct L2NormGradient {
           length);
       dx[first + d] = accumulate ? dx[first + d] + g : g;
     });
-  }
-};
-
-// sums[c] = the sum of values[r][c] over rows, in double, rounded once.
-template <class T> struct ColumnSums {
-  int rows = 0;
-  int columns = 0;
-  const T* values = nullptr;
-  float* sums = nullptr;
-
-  template <int kThreads> using Shared = FinishMemory<1, kThreads>;
-  int blocks() const { return finishing_blocks(columns); }
-  template <class Block>
-  RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
-    finish_tiles<1>(
-        block, rows, columns, shared,
-        [&](int row, int column, double(&sum)[1]) {
-          sum[0] += static_cast<double>(
-              Element<T>::widen(values[static_cast<std::int64_t>(row) * columns + column]));
-        },
-        [&](int column, const double(&total)[1]) { sums[column] = static_cast<float>(total[0]); });
   }
 };
 
