@@ -5,7 +5,6 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include <algorithm>
 #include <new>
 
 namespace rk {
@@ -27,12 +26,14 @@ void gemm(const Context& context, const MatrixProduct<float>& product) {
   check(product);
   const std::int64_t m = product.m(), n = product.n(), k = product.k();
   if (m == 0 || n == 0) return;
-  if (context.on_gpu()) return context.cuda().gemm(product);
   const auto& [a, b, c, accumulate] = product;
-  if (k == 0) {  // an empty sum, which oneDNN refuses
-    for (std::int64_t i = 0; i < m && !accumulate; ++i) std::fill_n(c.data + i * c.stride, n, 0.0F);
+  if (k == 0) {  // an empty sum, which the libraries refuse
+    for (std::int64_t i = 0; i < m && !accumulate; ++i) {
+      context.clear(c.data + i * c.stride, static_cast<std::size_t>(n) * sizeof(float));
+    }
     return;
   }
+  if (context.on_gpu()) return context.cuda().gemm(product);
   const auto form = [](const Factor<float>& factor) { return factor.transposed ? 'T' : 'N'; };
   const dnnl_status_t status = dnnl_sgemm(form(a), form(b), m, n, k, 1.0F, a.data, a.stride, b.data,
                                           b.stride, accumulate ? 1.0F : 0.0F, c.data, c.stride);

@@ -31,8 +31,10 @@ std::string kernel_of(const MatrixProduct<float>& p) {
 
 void expect_on_device(const float* data, std::int64_t rows, std::int64_t columns,
                       std::int64_t stride, const char* what) {
+  expect(rows > 0 && columns > 0 && stride >= columns,
+         "[gemm] cuBLAS takes no matrix of {} rows of {} numbers, {} apart", rows, columns, stride);
   const auto elements = static_cast<std::size_t>((rows - 1) * stride + columns);
-  if (rows > 0) expect_kind(Kind::kDevice, data, elements * sizeof(float), what);
+  expect_kind(Kind::kDevice, data, elements * sizeof(float), what);
 }
 
 // The factor as a dense array, rows by columns.
