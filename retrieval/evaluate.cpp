@@ -122,11 +122,22 @@ std::unique_ptr<ScorePass> make_pass(const Context& context, const ClassOrder& o
   return make_host_score_pass(context, order, queries, gallery, symmetric);
 }
 
+// Its score, and the count of what comes before it.
+constexpr std::size_t kBytesEachPositive = sizeof(float) + sizeof(std::int32_t);
+
 }  // namespace
 
 double Metrics::recall_for(std::int64_t k) const {
   const auto found = std::find(recall_at.begin(), recall_at.end(), k);
   return found == recall_at.end() ? kNaN : recall[at(found - recall_at.begin())];
+}
+
+std::int64_t gpu_evaluation_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives,
+                                  const EvaluateOptions& options) {
+  // A group has at least one tile of queries.
+  const auto most = static_cast<std::int64_t>(options.positives_bytes / kBytesEachPositive);
+  return device_score_bytes(rows, dim,
+                            std::min(positives, std::max(most, ScoreTiles::kTileRows * rows)));
 }
 
 std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& queries,
@@ -143,9 +154,9 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   out.camera_rule = queries.cameras != nullptr && candidates.cameras != nullptr;
   count_pairs(order, candidates.count, out);
 
-  constexpr std::size_t kBytesEach = sizeof(float) + sizeof(std::int32_t);
   const std::size_t symmetric_bytes =
-      at(out.num_pairs_positive) * (kBytesEach + RankCounter::symmetric_bytes(context.threads()));
+      at(out.num_pairs_positive) *
+      (kBytesEachPositive + RankCounter::symmetric_bytes(context.threads()));
   const std::unique_ptr<ScorePass> pass =
       make_pass(context, order, queries, gallery,
                 out.self_retrieval && symmetric_bytes <= options.positives_bytes);
@@ -154,7 +165,8 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
   const std::vector<Range> groups =
       out.symmetric
           ? std::vector<Range>{{0, queries.count}}
-          : query_groups(order, static_cast<std::int64_t>(options.positives_bytes / kBytesEach));
+          : query_groups(order,
+                         static_cast<std::int64_t>(options.positives_bytes / kBytesEachPositive));
   std::optional<PairStatistics> statistics;
   if (options.pair_metrics) statistics.emplace(pass->counters(), queries.count, largest);
 

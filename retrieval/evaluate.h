@@ -70,4 +70,9 @@ std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& que
                                 const EmbeddingView* gallery = nullptr,
                                 const EvaluateOptions& options = {});
 
+// The GPU's memory that evaluate() takes at most there for `rows` embeddings among themselves with
+// so many positive pairs.
+std::int64_t gpu_evaluation_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives,
+                                  const EvaluateOptions& options = {});
+
 }  // namespace rk

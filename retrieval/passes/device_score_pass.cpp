@@ -9,6 +9,7 @@
 #include "engine/device/pinned_buffer.h"
 #include "kernels/blocks/score_block.h"
 #include "kernels/launch.h"
+#include "retrieval/passes/positive_order.h"
 
 #include <algorithm>
 #include <deque>
@@ -183,6 +184,8 @@ class DeviceScorePass final : public ScorePass {
                         first, query.relevant()});
       first += query.relevant();
     }
+    scored_ = {};  // those of the group before take no memory beside it
+    thresholds_ = {};
     scored_ = DeviceBuffer::copy_of(scored);
     thresholds_ = DeviceBuffer::of<float>(positives.total());
     note_bytes(0);
@@ -276,6 +279,20 @@ ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery) {
     return round_up(divide_up(count, divide_up(count, most)), kStep);
   };
   return {each(queries, kTileRows), each(gallery, kTileColumns)};
+}
+
+std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives) {
+  constexpr std::int64_t kFloat = sizeof(float), kCount = sizeof(std::int32_t),
+                         kSum = sizeof(double), kWins = sizeof(std::uint64_t),
+                         kQuery = sizeof(ScoredQuery);
+  const ScoreTileShape tile = device_tile_shape(rows, rows);
+  const std::int64_t padded = std::max(rows + tile.rows, round_up(rows, tile.columns));
+  const std::int64_t held = kFloat * (tile.rows * tile.columns + padded * dim);
+  const std::int64_t check = kFloat * std::max(tile.rows, tile.columns) * dim + kCount * tile.rows;
+  const std::int64_t counting = positives * (kFloat + kCount) + rows * (kQuery + 2 * kSum + kWins) +
+                                kWins * (kFineBins + kJsdBins) +
+                                PositiveOrder::most_bytes(positives);
+  return held + std::max(check, counting);
 }
 
 std::unique_ptr<ScorePass> make_device_score_pass(const Context& context, const ClassOrder& order,

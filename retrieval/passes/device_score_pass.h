@@ -15,6 +15,10 @@ struct ScoreTileShape {
 };
 ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery);
 
+// The GPU's memory in bytes that a pass over `rows` embeddings among themselves takes at most, if a
+// group of queries has at most `positives` positives.
+std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives);
+
 // On the GPU of `context`. `context`, `order` and the rows must outlive the pass. gallery ==
 // nullptr: the queries are searched among themselves.
 std::unique_ptr<ScorePass> make_device_score_pass(const Context& context, const ClassOrder& order,

@@ -76,6 +76,13 @@ PositiveOrder::PositiveOrder(std::span<const float> positives)
   view_.first = first_.data();
 }
 
+std::int64_t PositiveOrder::most_bytes(std::int64_t positives) {
+  if (positives > kMostOrderedScores) return 0;
+  const std::int64_t cells = std::max(positives / std::int64_t{kEach}, std::int64_t{1});
+  return (positives + std::int64_t{kWindow}) * std::int64_t{sizeof(float)} +
+         (cells + 1) * std::int64_t{sizeof(std::uint32_t)};
+}
+
 std::uint64_t PositiveOrder::twice_wins(std::span<const float> negatives) const {
   return with_lanes(kWindow, [&]<int N>(Lanes<N>) { return twice_wins_by<N>(view_, negatives); });
 }

@@ -26,6 +26,8 @@ class PositiveOrder {
   const ScoreOrder& view() const { return view_; }
   const std::vector<float>& sorted() const { return sorted_; }
   const std::vector<std::uint32_t>& first() const { return first_; }
+  // What bytes() is at most for so many positives; 0 where they are too many.
+  static std::int64_t most_bytes(std::int64_t positives);
   std::size_t bytes() const {
     return sorted_.size() * sizeof(float) + first_.size() * sizeof(std::uint32_t);
   }

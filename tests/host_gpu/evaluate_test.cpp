@@ -1,6 +1,9 @@
 // Evaluations through the GPU's code, on the emulated GPU, against those on the CPU.
 #include "retrieval/evaluate.h"
+
+#include "engine/base/error.h"
 #include "retrieval/passes/device_score_pass.h"
+#include "tests/host_gpu/device/memory.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
@@ -177,6 +180,37 @@ TEST(DeviceEvaluate, CollapsedRowsAreAllTies) {
   EXPECT_EQ(metrics.pairs.roc_auc, 0.5);
   // 8 a class: 592 others come first.
   for (const std::int64_t rank : metrics.per_query.first_hit_rank) EXPECT_EQ(rank, 593);
+}
+
+// What a run keeps free for it is enough, and not far more than enough.
+TEST(DeviceEvaluate, TakesNoMoreThanItSays) {
+  CounterRandom random(random_seed(), 0, 0);
+  const Context gpu(2, Device{.cuda = true});
+  for (int round = 0; round < 12; ++round) {
+    const std::int64_t classes = 1 + random.below(6), rows = 300 + random.below(900);
+    const auto dim = static_cast<std::int64_t>(2 + random.below(60));
+    const EmbeddingSet set = unit_set(rows, dim, classes);
+    std::int64_t positives = 0;
+    for (const std::int64_t one : set.labels) {
+      positives += std::ranges::count(set.labels, one) - 1;
+    }
+    EvaluateOptions options;
+    if (random.below(3) == 0) options.positives_bytes = 100000;
+    const auto said = static_cast<std::size_t>(gpu_evaluation_bytes(rows, dim, positives, options));
+    SCOPED_TRACE(fmt::format("{} rows of {} in {} classes: {} bytes", rows, dim, classes, said));
+    const auto within = [&](std::size_t bytes) {
+      host_gpu::set_free_bytes(host_gpu::kOfLibraries + bytes);
+      try {
+        evaluate(gpu, set.view(), nullptr, options);
+      } catch (const DeviceError&) {
+        return false;
+      }
+      return true;
+    };
+    EXPECT_TRUE(within(said));
+    EXPECT_FALSE(within(said / 4 * 3));
+  }
+  host_gpu::set_free_bytes(std::size_t{1} << 46);
 }
 
 TEST(DeviceEvaluate, InterruptionEnds) {

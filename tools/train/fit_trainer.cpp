@@ -5,6 +5,7 @@
 #include "engine/base/note.h"
 #include "engine/device/precision.h"
 #include "engine/group/process_group.h"
+#include "retrieval/evaluate.h"
 #include "training/memory_fit.h"
 
 #include <fmt/format.h>
@@ -36,18 +37,28 @@ std::int64_t evaluation_bytes(const TrainerFit& fit) {
   return static_cast<std::int64_t>(plan_evaluation(embedder, fit.settings));
 }
 
+// Ordered pairs of pictures of one class.
+std::int64_t positive_pairs(const Dataset& data) {
+  std::vector<std::int64_t> counts(data.classes().size());
+  for (std::int64_t i = 0; i < data.size(); ++i) ++counts[static_cast<std::size_t>(data.label(i))];
+  std::int64_t pairs = 0;
+  for (const std::int64_t count : counts) pairs += count * (count - 1);
+  return pairs;
+}
+
 BesideTrainer bytes_beside(const TrainerFit& fit, const ProcessGroup& processes) {
   const TrainSettings& settings = fit.settings;
   const auto side = static_cast<std::int64_t>(settings.image_size);
   BesideTrainer bytes;
   if (fit.context.on_gpu()) {
-    // The network and its pictures, plus all embeddings and a tile of their scores.
-    constexpr std::int64_t kTile = std::int64_t{64} << 20, kWidestFeatures = 2048;
+    // The network and its pictures, and behind them their embeddings.
+    constexpr std::int64_t kWidestFeatures = 2048;
     const std::int64_t dim = settings.dim > 0 ? settings.dim : kWidestFeatures;
     bytes.evaluation =
         evaluation_bytes(fit) + 2 * evaluation_batch(settings, fit.held_out) * 3 * side * side;
     if (fit.held_out != nullptr) {
-      bytes.evaluation += kTile + fit.held_out->size() * dim * std::int64_t{sizeof(float)};
+      bytes.evaluation +=
+          gpu_evaluation_bytes(fit.held_out->size(), dim, positive_pairs(*fit.held_out));
     }
     return bytes;
   }
