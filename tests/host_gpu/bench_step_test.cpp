@@ -6,6 +6,7 @@
 #include "layers/graphs/graph_runner.h"
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
+#include "tests/host_gpu/device/memory.h"
 #include "tests/host_gpu/device/stream.h"
 #include "tests/support/child_process.h"
 #include "tests/support/heard_notes.h"
@@ -195,6 +196,16 @@ TEST(BenchStepDevice, AnAlgorithmsPlansNameSumsForItsOwnAlone) {
 }
 
 // A step that is not captured runs all the same, and its times say that it was not.
+// What is measured beside the step takes no memory that the step needs.
+TEST(BenchStepDevice, AStepThatFitsIsMeasured) {
+  const Context context(2, Device{.cuda = true});
+  host_gpu::set_free_bytes(host_gpu::kOfLibraries + (std::size_t{100} << 20));
+  const DeviceStepTimes times = time_device_step(context, small(), 1, 0, "");
+  host_gpu::set_free_bytes(std::size_t{1} << 46);
+  EXPECT_GT(times.copy_rate, 0);
+  EXPECT_GT(times.floor_ms, 0);
+}
+
 TEST(BenchStepDevice, SaysWhetherStepsWereReplays) {
   const Context context(1, Device{.cuda = true});
   TrainerOptions options = small();

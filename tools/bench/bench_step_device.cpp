@@ -76,10 +76,11 @@ double convolution_floor(const Program& program, Precision precision, double cop
 DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& options, int repeats,
                                  std::uint64_t seed, const std::string& plans) {
   if (!plans.empty()) set_plans(context, GpuPlans::read(plans));
+  DeviceStepTimes times;
+  times.copy_rate = gpu_copy_rate(context.cuda());  // while the step does not take its memory yet
   const auto started = std::chrono::steady_clock::now();
   TimedStep step(context, options, seed);
   const std::chrono::duration<double> starting = std::chrono::steady_clock::now() - started;
-  DeviceStepTimes times;
   times.start_seconds = starting.count();
   std::vector<double> steps;
   const std::size_t count = kWarmUp + static_cast<std::size_t>(repeats);
@@ -99,7 +100,6 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
   const Program& program = step.trainer().program();
   if (!plans.empty()) times.plans = plans_taken(context);
   times.step = summarize(steps);
-  times.copy_rate = gpu_copy_rate(context.cuda());
   times.math_rate = dense_rate(context.cuda().name(), options.precision);
   times.floor_ms = convolution_floor(program, options.precision, times.copy_rate, times.math_rate);
   times.bytes = step.reserved();
