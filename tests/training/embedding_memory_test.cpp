@@ -130,6 +130,16 @@ TEST_F(StoredMemory, BatchesOfAnotherSizeGoOnFromTheOldestRow) {
   EXPECT_EQ(shown(coarse), of({5, 6, 7, 8}));
 }
 
+// Batches behind part of one would end beyond the last row.
+TEST_F(StoredMemory, PartOfABatchDoesNotFit) {
+  EmbeddingMemory memory(context_, 4, kBatch, kDim), coarse(context_, 2, 2 * kBatch, kDim);
+  for (std::int64_t number = 1; number <= 3; ++number) {
+    push(memory, number);
+    EXPECT_EQ(coarse.load(stored(memory)), number == 2) << number;
+    EXPECT_EQ(coarse.rows(), number == 2 ? 2 * kBatch : 0) << number;
+  }
+}
+
 TEST_F(StoredMemory, ALargerOneDoesNotFit) {
   EmbeddingMemory memory(context_, 3, kBatch, kDim), smaller(context_, 2, kBatch, kDim),
       larger(context_, 4, kBatch, kDim);

@@ -56,11 +56,14 @@ std::vector<OptimizerParams> all_kinds() {
           {.kind = OptimizerKind::kSgd, .momentum = 0.9, .nesterov = true}};
 }
 
-// Groups with their own rate and decay, and a gap that no group covers.
+// Groups with their own rate and decay, neighbours of which differ in one of both, and a gap that no
+// group covers.
 TEST(Optimizer, FollowsTheFormulasPerGroup) {
   constexpr std::int64_t kCount = 133;
   const std::vector<OptimizerGroup> groups = {
-      {.begin = 70, .end = 133, .rate_factor = 10, .weight_decay = 0.2},
+      {.begin = 70, .end = 100, .rate_factor = 10, .weight_decay = 0.2},
+      {.begin = 100, .end = 121, .rate_factor = 10, .weight_decay = 0},
+      {.begin = 121, .end = 133, .rate_factor = 3, .weight_decay = 0},
       {.begin = 0, .end = 61, .weight_decay = 0.1}};
   for (const OptimizerParams& params : all_kinds()) {
     const Context context(2);
@@ -70,8 +73,12 @@ TEST(Optimizer, FollowsTheFormulasPerGroup) {
     const std::vector<float> before = p;
     std::vector<Reference> reference;
     for (std::size_t i = 0; i < kCount; ++i) {
-      const bool second = i >= 70;
-      reference.push_back({params, 0.01 * (second ? 10 : 1), second ? 0.2 : 0.1, p[i]});
+      const auto group = std::ranges::find_if(groups, [&](const OptimizerGroup& each) {
+        return static_cast<std::int64_t>(i) < each.end &&
+               static_cast<std::int64_t>(i) >= each.begin;
+      });
+      const OptimizerGroup own = group == groups.end() ? OptimizerGroup{} : *group;
+      reference.push_back({params, 0.01 * own.rate_factor, own.weight_decay, p[i]});
     }
     for (int t = 1; t <= 4; ++t) {
       const std::vector<float> g = ramp(kCount, 0.1 * t);

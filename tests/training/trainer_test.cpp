@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -495,6 +496,35 @@ TEST_F(OverflowTest, ValuesThatGrowAreSeenWithFrozenStatistics) {
       expect_divergence(trainer, fmt::format("{} from layer{}", factor, each.second));
     }
   }
+}
+
+// Every parameter and every statistic counts, the last ones too.
+TEST_F(TrainerTest, OneValueThatCannotBeIsUnsound) {
+  Trainer trainer(context_, small_options("smooth_ap:tau=0.1", BatchNormMode::kBatch));
+  Parameters& parameters = trainer.parameters();
+  const auto sound_with = [&](float& value, float other) {
+    const float before = std::exchange(value, other);
+    const bool sound = trainer.sound();
+    value = before;
+    return sound;
+  };
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Parameters::Entry& last = parameters.entries().back();
+  float& weight = parameters.values()[static_cast<std::size_t>(last.offset + last.elements() - 1)];
+  EXPECT_TRUE(sound_with(weight, 0.9e12F));
+  for (const float wrong : {1.1e12F, -1.1e12F, kInfinity, kNaN}) {
+    EXPECT_FALSE(sound_with(weight, wrong)) << wrong;
+  }
+  for (std::size_t i = 0; i < parameters.buffers().size(); ++i) {
+    const Parameters::BufferEntry& entry = parameters.buffers()[i];
+    if (entry.counter) continue;
+    float& statistic = parameters.buffer(static_cast<BufferId>(i))[entry.elements - 1];
+    for (const float wrong : {kInfinity, kNaN}) {
+      EXPECT_FALSE(sound_with(statistic, wrong)) << entry.name << ": " << wrong;
+    }
+  }
+  EXPECT_TRUE(trainer.sound());
 }
 
 TEST_F(TrainerTest, SaysWhereValuesStopBeingFinite) {
