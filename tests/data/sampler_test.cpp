@@ -382,6 +382,70 @@ TEST(Samplers, ABatchIsAFunctionOfSeedEpochAndBatch) {
   }
 }
 
+// The sampler's draws of a batch, in runs of `each`: where in its class every image stands.
+std::vector<std::vector<std::int64_t>> orders_of(const Dataset& data, const Sampler& sampler,
+                                                 std::int64_t batch, std::size_t each) {
+  std::vector<std::vector<std::int64_t>> orders;
+  for (const Draw& d : draws_of(sampler, 0, batch)) {
+    if (orders.empty() || orders.back().size() == each) orders.emplace_back();
+    const auto& members = data.members()[static_cast<std::size_t>(data.label(d.index))];
+    orders.back().push_back(std::ranges::find(members, d.index) - members.begin());
+  }
+  return orders;
+}
+
+// Whatever is drawn by itself has random numbers of its own: with ten images a class, or eight
+// classes a category, hardly any two of some hundred orders are the same.
+TEST(Samplers, EveryClassOfEveryBatchHasAnOrderOfItsOwn) {
+  constexpr std::size_t kImages = 10, kClasses = 8;
+  const Dataset data = made_of_categories(
+      {std::vector<int>(kClasses, kImages), std::vector<int>(kClasses, kImages)});
+  const auto pk = make_sampler("pk:k=10", data, 160, 7);
+  const auto category = make_sampler("category:per_pair=12", data, 160, 7);
+  std::set<std::vector<std::int64_t>> of_pk, of_category, of_classes;
+  for (std::int64_t b = 0; b < 12; ++b) {
+    for (const auto& order : orders_of(data, *pk, b, kImages)) of_pk.insert(order);
+    for (const auto& order : orders_of(data, *category, b, kImages)) of_category.insert(order);
+    const std::vector<Draw> draws = draws_of(*category, 0, b);
+    for (std::size_t half = 0; half < 2; ++half) {
+      std::vector<std::int64_t> classes;
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        const std::int64_t index = draws[(half * kClasses + c) * kImages].index;
+        classes.push_back(data.label(index) % std::int64_t{kClasses});
+      }
+      of_classes.insert(classes);
+    }
+  }
+  EXPECT_EQ(of_pk.size(), 12 * 2 * kClasses);
+  EXPECT_EQ(of_category.size(), 12 * 2 * kClasses);
+  EXPECT_EQ(of_classes.size(), 24U);
+}
+
+// More batches than use up all images, or all pairs of categories, go through them anew.
+TEST(Samplers, EveryPassOfAnEpochHasAnOrderOfItsOwn) {
+  const Dataset data = made_of_categories({{4, 4}, {4, 4}, {4, 4}, {4, 4}});
+  const auto images = make_sampler("random", data, 16, 7, 6);
+  const auto pairs = make_sampler("category:per_pair=1", data, 16, 7, 18);
+  std::set<std::vector<std::int64_t>> of_images, of_pairs;
+  for (std::int64_t pass = 0; pass < 3; ++pass) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t b = 2 * pass; b < 2 * pass + 2; ++b) {
+      const std::vector<std::int64_t> own = indices_of(draws_of(*images, 0, b));
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    of_images.insert(all);
+    std::vector<std::int64_t> order;
+    for (std::int64_t b = 6 * pass; b < 6 * pass + 6; ++b) {
+      const std::vector<Draw> draws = draws_of(*pairs, 0, b);
+      order.push_back(4 * data.category(draws[0].index) + data.category(draws[8].index));
+    }
+    EXPECT_EQ(std::set<std::int64_t>(order.begin(), order.end()).size(), 6U) << "a pair twice";
+    of_pairs.insert(order);
+  }
+  EXPECT_EQ(of_images.size(), 3U);
+  EXPECT_EQ(of_pairs.size(), 3U);
+}
+
 TEST(Samplers, WhatDoesNotFitIsRefused) {
   const Dataset plain = made_of({4, 4, 4, 4}), categories = made_of_categories({{4, 4}, {4, 4}});
   const auto usage_error = [&](const char* text, std::int64_t n) {
@@ -633,6 +697,22 @@ TEST(SequentialSampler, AllInOrderLastShort) {
       all.push_back(draws[static_cast<std::size_t>(i)].index);
   }
   EXPECT_EQ(all, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST(SequentialSampler, PartsOfAShortBatchAreShort) {
+  const Dataset data = made_of({3, 6});
+  const auto whole = make_sequential(data, 6);  // the last batch: 6, 7, 8
+  std::vector<std::int64_t> counts;
+  for (std::int64_t part = 0; part < 3; ++part) {
+    const auto share = make_batch_share(*whole, part, 3);
+    std::vector<Draw> draws(2);
+    const std::int64_t count = share->batch(0, 1, draws);
+    for (std::int64_t i = 0; i < count; ++i) {
+      EXPECT_EQ(draws[static_cast<std::size_t>(i)].index, 6 + 2 * part + i);
+    }
+    counts.push_back(count);
+  }
+  EXPECT_EQ(counts, (std::vector<std::int64_t>{2, 1, 0}));
 }
 
 }  // namespace
