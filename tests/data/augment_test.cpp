@@ -125,6 +125,25 @@ TEST(RandomResizedWindow, StaysInsideAndKeepsAreaAndRatio) {
   EXPECT_NEAR(log_ratio_sum / kDraws, 0, 4 * 0.5754 / std::sqrt(12.0 * kDraws));
 }
 
+// A window of 8 x 8 has 13 places across and 7 down.
+TEST(RandomResizedWindow, EveryPlaceIsAsLikely) {
+  AugmentOptions options;
+  options.area_min = options.area_max = 0.25;
+  options.ratio_min = options.ratio_max = 1;
+  constexpr int kDraws = 9100;
+  std::vector<int> across(13), down(7);
+  for (int i = 0; i < kDraws; ++i) {
+    CounterRandom random(5, 0, static_cast<std::uint64_t>(i));
+    const Box box = random_resized_window(20, 14, options, random);
+    ASSERT_EQ(std::tuple(box.width, box.height), std::tuple(8, 8));
+    ++across.at(static_cast<std::size_t>(box.left));
+    ++down.at(static_cast<std::size_t>(box.top));
+  }
+  // Within four standard deviations.
+  for (const int times : across) EXPECT_NEAR(times, 700, 4 * 25.5);
+  for (const int times : down) EXPECT_NEAR(times, 1300, 4 * 33.4);
+}
+
 TEST(RandomResizedWindow, FallsBackToTheCentreOfNarrowPictures) {
   const AugmentOptions options;
   CounterRandom random(0, 0, 0);
@@ -139,6 +158,15 @@ TEST(RandomResizedWindow, FallsBackToTheCentreOfNarrowPictures) {
   EXPECT_EQ(std::tuple(box.left, box.width, box.height), std::tuple(0, 1, 1));
   box = random_resized_window(1, 1, options, random);
   EXPECT_EQ(std::tuple(box.left, box.top, box.width, box.height), std::tuple(0, 0, 1, 1));
+  // Halves are rounded to even, as Python's round() does: 5 / 2 and 5 * 0.5 become 2.
+  whole.ratio_min = 2;
+  whole.ratio_max = 3;
+  box = random_resized_window(5, 100, whole, random);
+  EXPECT_EQ(std::tuple(box.left, box.top, box.width, box.height), std::tuple(0, 49, 5, 2));
+  whole.ratio_min = 0.4;
+  whole.ratio_max = 0.5;
+  box = random_resized_window(100, 5, whole, random);
+  EXPECT_EQ(std::tuple(box.left, box.top, box.width, box.height), std::tuple(49, 0, 2, 5));
 }
 
 TEST(Affine, IdentityKeepsEveryByte) {

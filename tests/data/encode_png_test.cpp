@@ -52,6 +52,8 @@ TEST(EncodePng, SaysWhoWroteIt) {
   after.insert(after.size() - 12, ours.substr(chunk, length));
   EXPECT_FALSE(is_ours(after));
   EXPECT_FALSE(is_ours(ours.substr(0, 8) + "\xff\xff\xff\xffteXt" + ours.substr(8)));
+  // Another text of the same length in front of ours says nothing.
+  EXPECT_TRUE(is_ours(ours.substr(0, chunk) + others.substr(chunk, length) + ours.substr(chunk)));
 }
 
 }  // namespace
