@@ -226,6 +226,17 @@ TEST(Clustering, CollapsedRowsFillOneCluster) {
   EXPECT_EQ(normalized_mutual_information(set.labels, got->cluster), 0.0);
 }
 
+// Whichever tiles of columns the others stand in: of numbers this round all products are exact.
+TEST(Clustering, OfEqualCentresTheFirstTakesTheRows) {
+  EmbeddingSet set = unit_set(700, 8, 20);
+  std::ranges::fill(set.embeddings, 0.5F);
+  ClusteringOptions options;
+  options.clusters = 600;
+  const auto got = k_means(Context(2), set.view(), nullptr, options);
+  EXPECT_EQ(got->cluster, std::vector<std::int64_t>(700, 0));
+  EXPECT_EQ(got->empty, 599);
+}
+
 // Even if float32 holds all products of queries and gallery, those within the gallery, which
 // k-means needs as well, may overflow.
 TEST(Clustering, RefusesRowsWhoseProductsOverflow) {
