@@ -6,6 +6,7 @@
 #include "retrieval/report/confusions.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/query_choice.h"
+#include "retrieval/report/thumbnails.h"
 #include "retrieval/statistics/per_class.h"
 #include "tests/support/messages.h"
 #include "tests/support/page.h"
@@ -279,6 +280,50 @@ TEST(Report, WithoutPicturesItNamesTheResults) {
   const std::string some = report_page(report);
   expect_harmless(some);
   EXPECT_TRUE(holds(some, "picture cannot be read") && holds(some, "<img "));
+}
+
+// Queries show their own pictures, results those of the gallery; and every query what was found for
+// it.
+TEST(Report, ResultsAreThoseOfTheGallery) {
+  const Made asked(30, 6, 0.9, 13), searched(45, 6, 0.9, 14);
+  const EmbeddingView queries = asked.set.view(), gallery = searched.set.view();
+  EvaluateOptions how;
+  how.per_query = true;
+  const Metrics metrics = *evaluate(asked.context, queries, &gallery, how);
+  Report report = asked.report();
+  report.gallery = &searched.set;
+  report.runs.push_back(
+      {.name = "x",
+       .metrics = metrics,
+       .intervals = bootstrap(asked.context, metrics.per_query, metrics.recall_at, {}),
+       .neighbours = *nearest(asked.context, queries, &gallery, {}),
+       .record = std::nullopt,
+       .facts = {}});
+  report.picture = [](bool of_gallery, std::int64_t row) {
+    return picture(of_gallery ? 100 + row : row);
+  };
+  const PageElement root = read_page(report_page(report));
+  const auto cards = find_all(root, "article");
+  const std::vector<std::int64_t> hardest = hardest_queries(metrics.per_query, 24);
+  ASSERT_GE(cards.size(), hardest.size());
+  for (std::size_t i = 0; i < hardest.size(); ++i) {
+    const std::int64_t query = hardest[i];
+    const auto q = static_cast<std::size_t>(query);
+    const PerQuery& each = metrics.per_query;
+    const std::string said = fmt::format(
+        "{} to find; the first is result {} of {}; average precision {:.4f}", each.num_relevant[q],
+        each.first_hit_rank[q], each.num_candidates[q], each.ap[q]);
+    EXPECT_TRUE(holds(cards[i]->text, said)) << said;
+    std::vector<std::string> expected = {thumbnail_uri(picture(query))};
+    for (const Neighbour& found : report.runs[0].neighbours.of(query).first(8)) {
+      expected.push_back(thumbnail_uri(picture(100 + found.row)));
+    }
+    std::vector<std::string> shown;
+    for (const PageElement* image : find_all(*cards[i], "img")) {
+      shown.push_back(image->attribute("src"));
+    }
+    EXPECT_TRUE(shown == expected) << "query " << query;
+  }
 }
 
 // Sets with nothing to find, one class or equal rows must still make a page.
