@@ -118,18 +118,20 @@ TEST(Loader, BatchesHoldWhatTheSamplerDrew) {
   const auto sampler = make_sampler("pk:k=3", data, 12, 5);
   Loader loader(data, *sampler, everything(), {.seed = 9});
   std::vector<std::uint8_t> scratch, square(16 * 16 * 3);
-  for (std::int64_t b = 0; b < 4; ++b) {
+  for (std::int64_t n = 0; n < 8; ++n) {
+    const std::int64_t epoch = n / 4, b = n % 4;
     const Batch& batch = *loader.next();
     ASSERT_EQ(batch.count, 12);
     ASSERT_EQ(batch.pixels.size(), 12U * square.size());
+    EXPECT_EQ(batch.epoch, epoch);
     EXPECT_EQ(batch.index, b);
     std::vector<Draw> draws(12);
-    sampler->batch(0, b, draws);
+    sampler->batch(epoch, b, draws);
     for (std::size_t i = 0; i < 12; ++i) {
       EXPECT_EQ(batch.indices[i], draws[i].index);
       EXPECT_EQ(batch.labels[i], data.label(draws[i].index));
       augment(data.load(draws[i].index), everything(),
-              augment_random(9, 0, draws[i].index, draws[i].copy), square.data(), scratch);
+              augment_random(9, epoch, draws[i].index, draws[i].copy), square.data(), scratch);
       EXPECT_EQ(std::memcmp(square.data(), batch.pixels.data() + i * square.size(), square.size()),
                 0);
     }
@@ -244,6 +246,35 @@ TEST(LoaderBad, IsReplacedByTheNextOfItsClassAndReportedOnce) {
   EXPECT_EQ(runs[0], runs[1]);
 }
 
+// Augmented as the picture that was drawn would have been: with its own numbers, a replacement would
+// be the same picture twice where it is drawn itself.
+TEST(LoaderBad, AReplacementIsAugmentedInThePlaceOfTheOther) {
+  const OneBad one;
+  const Dataset data = open_dataset(one.folder.spec(), Split::kTrain);
+  const auto sampler = make_sampler("pk:k=4", data, 16, 5);
+  Loader loader(data, *sampler, everything(), {.seed = 9});
+  std::vector<std::uint8_t> scratch, square(16 * 16 * 3);
+  const Batch& batch = *loader.next();
+  std::vector<Draw> draws(16);
+  sampler->batch(0, 0, draws);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(batch.indices[i], draws[i].index == one.bad ? one.bad + 1 : draws[i].index);
+    augment(data.load(batch.indices[i]), everything(),
+            augment_random(9, 0, draws[i].index, draws[i].copy), square.data(), scratch);
+    EXPECT_EQ(std::memcmp(square.data(), batch.pixels.data() + i * square.size(), square.size()),
+              0);
+  }
+}
+
+TEST(LoaderBad, ATenthOfAPercentIsAllowed) {
+  EXPECT_EQ(allowed_bad(-1, 10), 10);
+  EXPECT_EQ(allowed_bad(-1, 10'999), 10);
+  EXPECT_EQ(allowed_bad(-1, 11'000), 11);
+  EXPECT_EQ(allowed_bad(-1, 60'502), 60);
+  EXPECT_EQ(allowed_bad(0, 60'502), 0);
+  EXPECT_EQ(allowed_bad(70, 10), 70);
+}
+
 TEST(LoaderBad, TheLastOfAClassIsReplacedByTheFirst) {
   const PictureFolder folder;
   folder.classes("c", 2, 3);
@@ -267,28 +298,42 @@ TEST(LoaderBad, EvaluationFailsNamingTheFile) {
   }
 }
 
+// The first of a batch, whichever worker fails first.
+TEST(LoaderBad, EvaluationNamesTheFirstOfSeveral) {
+  const OneBad one;
+  for (const char* name : {"c1/0.png", "c1/3.png"}) one.folder.write(name, "x");
+  const Dataset data = open_dataset(one.folder.spec(), Split::kTrain);
+  for (const int workers : {1, 4}) {
+    EvalLoader loader(data, 16, center_crop(16, 16), {.workers = workers, .bad = BadPolicy::kFail});
+    EXPECT_TRUE(holds(message_of<InputError>([&] { loader.next(); }), "c1/0.png")) << workers;
+  }
+}
+
+// Batches of one class each, of which one is left out whole, and of several.
 TEST(LoaderBad, EvaluationMaySkip) {
   const OneBad one;
   one.folder.write("c0/0.png", "GIF89a");
   for (int i = 0; i < 4; ++i) one.folder.write(fmt::format("c2/{}.png", i), "x");
   const Dataset data = open_dataset(one.folder.spec(), Split::kTrain);
-  EvalLoader loader(data, 4, center_crop(18, 18), {.workers = 3, .bad = BadPolicy::kSkip});
-  std::vector<std::int64_t> indices;
-  std::vector<std::uint8_t> square(18 * 18 * 3), scratch;
-  while (const Batch* batch = loader.next()) {
-    EXPECT_GT(batch->count, 0);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(batch->count); ++i) {
-      indices.push_back(batch->indices[i]);
-      EXPECT_EQ(batch->labels[i], data.label(batch->indices[i]));
-      augment(data.load(batch->indices[i]), center_crop(18, 18), augment_random(0, 0, 0, 0),
-              square.data(), scratch);
-      EXPECT_EQ(std::memcmp(square.data(), batch->pixels.data() + i * square.size(), square.size()),
-                0);
+  for (const std::int64_t each : {4, 5}) {
+    EvalLoader loader(data, each, center_crop(18, 18), {.workers = 3, .bad = BadPolicy::kSkip});
+    std::vector<std::int64_t> indices;
+    std::vector<std::uint8_t> square(18 * 18 * 3), scratch;
+    while (const Batch* batch = loader.next()) {
+      EXPECT_GT(batch->count, 0);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(batch->count); ++i) {
+        indices.push_back(batch->indices[i]);
+        EXPECT_EQ(batch->labels[i], data.label(batch->indices[i]));
+        augment(data.load(batch->indices[i]), center_crop(18, 18), augment_random(0, 0, 0, 0),
+                square.data(), scratch);
+        EXPECT_EQ(
+            std::memcmp(square.data(), batch->pixels.data() + i * square.size(), square.size()), 0);
+      }
     }
+    EXPECT_EQ(indices, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 7, 12, 13, 14, 15}));
+    EXPECT_EQ(loader.bad_images().size(), 6U);
+    EXPECT_EQ(loader.bad_images()[1].index, one.bad);
   }
-  EXPECT_EQ(indices, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 7, 12, 13, 14, 15}));
-  EXPECT_EQ(loader.bad_images().size(), 6U);
-  EXPECT_EQ(loader.bad_images()[1].index, one.bad);
 }
 
 TEST(LoaderBad, TooManyStopTheRunAtTheSameBatch) {
