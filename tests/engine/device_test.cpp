@@ -152,7 +152,8 @@ TEST(Device, LibraryOfAnotherVersion) {
         "version 9; install that, or name its folder in RK_CUDA_LIBRARIES",
         loaded);
   };
-  for (const auto& [version, name] : {std::pair(90701, "9.7.1"), std::pair(100000, "10.0.0")}) {
+  for (const auto& [version, name] :
+       {std::pair(90701, "9.7.1"), std::pair(81002, "8.10.2"), std::pair(100000, "10.0.0")}) {
     report.libraries = {{"cuDNN", 90800, version, "/a/libcudnn.so.9", ""}};
     expect_problem(report, problem(name));
   }
