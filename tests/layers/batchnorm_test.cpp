@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace rk {
@@ -208,8 +209,11 @@ TEST(ConvBn, FoldedEqualsPlain) {
         std::ranges::copy(noise(image.elements(), 1), program.value(x));
         std::ranges::copy(noise(program.shape(skip).elements(), 2), program.value(skip));
         program.forward();
-        std::ranges::copy(noise(program.shape(y).elements(), 3), program.gradient(y));
+        const std::vector<float> given = noise(program.shape(y).elements(), 3);
+        std::ranges::copy(given, program.gradient(y));
         program.backward();
+        EXPECT_TRUE(std::ranges::equal(given, std::span(program.gradient(y), given.size())))
+            << "was not kept";
         std::vector<float> result;
         const auto add = [&](const float* from, std::int64_t count) {
           result.insert(result.end(), from, from + count);

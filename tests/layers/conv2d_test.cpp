@@ -71,6 +71,34 @@ TEST(Conv2d, FollowsItsDefinitionInEveryLayout) {
   check({.shape = Shape{2, 17, 15, 3}, .block = 1}, {2 * b, {7, 7}, {2, 2}, {3, 3}});
 }
 
+// The gradient of large images is computed and added a few images at a time: three of six, where
+// four would be too few for all; or one by one.
+TEST(Conv2d, AddsToTheGradientsOfAllOfManyLargeImages) {
+  const std::int64_t b = convolution_block() > 0 ? convolution_block() : 16;
+  for (const std::int64_t block : {std::int64_t{0}, b}) {
+    for (const auto& [images, width] : {std::pair{6, 32}, std::pair{3, 128}}) {
+      const Shape shape{images, 64, width, 64};
+      const auto record = [&](Program& p, const std::vector<TensorId>& ids) {
+        return conv2d(p, ids[0], "conv", {2 * b, {1, 1}, {1, 1}, {0, 0}});
+      };
+      const std::vector<float> w = noise(128 * b, 1), before = noise(shape.elements(), 3);
+      const auto gradient = [&](testing::EdgeMode mode) {
+        NodeHarness harness(2, {{.shape = shape, .block = block}}, record, mode);
+        harness.parameters().set(harness.parameters().values(), 0, w.data());
+        harness.forward({noise(shape.elements(), 2)});
+        return harness.backward(noise(harness.output_shape().elements(), 4), {before})[0];
+      };
+      const std::vector<float> alone = gradient(testing::EdgeMode::kOverwrite);
+      const std::vector<float> added = gradient(testing::EdgeMode::kAccumulate);
+      ASSERT_EQ(alone.size(), added.size());
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        // Another primitive may add the 32 products up in another order.
+        ASSERT_NEAR(added[i], alone[i] + before[i], 1e-5) << images << " images, at " << i;
+      }
+    }
+  }
+}
+
 TEST(Conv2d, RefusesAnImageSmallerThanItsKernel) {
   const Context context(1);
   Parameters parameters;
