@@ -374,6 +374,34 @@ TEST_F(TrainerTest, TheEmbeddingStartsAsAsked) {
   EXPECT_GT(products(false), 1e-3);  // of 28 pairs of 64 numbers: 0.125 is usual
 }
 
+// As PyTorch's nn.Linear of 64 inputs: uniform in +-1/8.
+TEST_F(TrainerTest, TheEmbeddingsNumbersStartAsLargeAsItsInputsAllow) {
+  for (const bool orthogonal : {false, true}) {
+    TrainerOptions options = small_options("smooth_ap", BatchNormMode::kRunning);
+    options.orthogonal_embedding = orthogonal;
+    Trainer trainer(context_, options);
+    const Parameters& parameters = trainer.parameters();
+    const auto largest = [&](const char* name) {
+      const Parameters::Entry& entry = parameters.entry(id_of(parameters, name));
+      float most = 0;
+      for (std::int64_t i = 0; i < entry.elements(); ++i) {
+        most = std::max(
+            most,
+            std::abs(trainer.parameters().values()[static_cast<std::size_t>(entry.offset + i)]));
+      }
+      return most;
+    };
+    if (orthogonal) {
+      EXPECT_EQ(largest("embedding.bias"), 0);
+      continue;
+    }
+    for (const char* name : {"embedding.weight", "embedding.bias"}) {
+      EXPECT_LE(largest(name), 0.125F) << name;
+      EXPECT_GT(largest(name), 0.06F) << name;  // of eight biases one in 256 draws is smaller
+    }
+  }
+}
+
 // Nothing moves, so the loss's input can be reconstructed afterwards: the batch, and the two before
 // it as columns without gradient.
 TEST_F(TrainerTest, TheLossSeesTheLastBatches) {
