@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <span>
 #include <vector>
 
 namespace rk {
@@ -96,6 +98,32 @@ TEST(Parameters, InitialDistributions) {
   EXPECT_NEAR(std::sqrt(squares / 10000), 0.25, 0.25 * 5 / std::sqrt(20000.0));  // 5 deviations
   EXPECT_LE(largest, 0.25);
   EXPECT_GE(largest, 0.249);
+  // Some of ten thousand floats are equal by chance, but no stretch of them comes again.
+  for (const ParameterId id : {normal, uniform}) {
+    const std::set<float> different(parameters.value(id), parameters.value(id) + 10000);
+    EXPECT_GT(different.size(), 9900U) << parameters.entry(id).name;
+  }
+}
+
+TEST(Parameters, InitialisingAgainBeginsAnew) {
+  Parameters parameters;
+  const ParameterId w = parameters.declare("w", Shape{9}, {Initial::Kind::kNormal, 1.0});
+  const BufferId mean = parameters.declare_buffer("mean", 3, 0.0F);
+  const BufferId variance = parameters.declare_buffer("variance", 3, 1.0F);
+  const BufferId counter = parameters.declare_counter("counter");
+  parameters.initialise(Context(1), 5);
+  const std::vector<float> first(parameters.value(w), parameters.value(w) + 9);
+  for (const std::span<float> values : {parameters.values(), parameters.gradients()}) {
+    std::ranges::fill(values, 7.0F);
+  }
+  for (const BufferId id : {mean, variance}) std::fill_n(parameters.buffer(id), 3, 7.0F);
+  parameters.counter(counter) = 7;
+  parameters.initialise(Context(1), 5);
+  EXPECT_EQ(std::vector<float>(parameters.value(w), parameters.value(w) + 9), first);
+  EXPECT_EQ(parameters.gradient(w)[8], 0.0F);
+  EXPECT_EQ(parameters.buffer(mean)[2], 0.0F);
+  EXPECT_EQ(parameters.buffer(variance)[2], 1.0F);
+  EXPECT_EQ(parameters.counter(counter), 0);
 }
 
 // Rows of a wide matrix, columns of a tall one: orthonormal to float32's rounding of each element.

@@ -1,5 +1,7 @@
 #include "engine/tape/program.h"
 
+#include "engine/tape/layout.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -143,6 +145,46 @@ TEST(Program, WithoutGradientsValuesLiveShorter) {
   EXPECT_EQ(program.gradient(first), nullptr);
   // Input and output of one node at a time, and the saved memory of one.
   EXPECT_LE(program.footprint().arena_bytes, 3 * ((kElements * sizeof(float) + 63) / 64 * 64) + 64);
+}
+
+// Reads an image in blocks of so many channels, and writes it in NHWC.
+class FromBlocks : public Node {
+ public:
+  FromBlocks(const std::string& name, const Shape& shape, std::int64_t block)
+      : Node(name), shape_(shape), block_(block) {}
+  void choose_layouts(ChannelBlocks& blocks) override { blocks = {{block_}, shape_[3]}; }
+  void forward() override {
+    to_nhwc(image_layout(shape_, block_), memory_.inputs[0].as<float>(),
+            memory_.output.as<float>());
+  }
+  void backward() override {}
+
+ private:
+  Shape shape_;
+  std::int64_t block_;
+};
+
+// One that reads it in another layout gets it reordered again.
+TEST(Program, EveryReaderGetsTheLayoutItWants) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  const Shape shape{1, 3, 5, 20};
+  const TensorId x = program.input("x", shape);
+  std::vector<TensorId> read;
+  for (const std::int64_t block : {4, 10, 4, 20}) {
+    const std::string name = fmt::format("in blocks of {}", block);
+    read.push_back(program.append(std::make_unique<FromBlocks>(name, shape, block), {{.tensor = x}},
+                                  {.name = name, .shape = shape}));
+  }
+  const TensorId y = square_sum(program, "y", {0.25F, 0.25F, 0.25F, 0.25F}, read);
+  program.set_output(y);
+  program.plan();
+  for (std::int64_t i = 0; i < kElements; ++i) program.value(x)[i] = static_cast<float>(i);
+  program.forward();
+  for (std::int64_t i = 0; i < kElements; ++i) {
+    EXPECT_EQ(program.value(y)[i], static_cast<float>(i * i)) << i;
+  }
 }
 
 TEST(Program, NeedsAnOutput) {
