@@ -288,6 +288,24 @@ TEST_P(LossProperties, ASmallerBatchThanPlannedIsFine) {
   EXPECT_EQ(result.grad_proxies, expected.grad_proxies);
 }
 
+// As in a run, whose batches go through one loss.
+TEST_P(LossProperties, ABatchLeavesNothingBehindForTheNext) {
+  made_up::Wanted large{.rows = 20, .memory = takes_memory(kind_) ? 6 : 0, .classes = 6};
+  made_up::Wanted small = large;
+  small.rows = 5;
+  LossFunction<double> function(context_, spec_, made_up::data(kind_, large, 0).shape(), false);
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    (void)function(made_up::data(kind_, large, seed));
+    const LossData<double> data = made_up::data(kind_, small, seed);
+    const LossResult<double> result = function(data);
+    const LossResult<double> expected = run(data);
+    EXPECT_EQ(result.valid_queries, expected.valid_queries) << seed;
+    EXPECT_EQ(result.loss, expected.loss) << seed;
+    EXPECT_EQ(result.grad, expected.grad) << seed;
+    EXPECT_EQ(result.grad_proxies, expected.grad_proxies) << seed;
+  }
+}
+
 TEST_P(LossProperties, NanIsAnErrorThatNamesTheRow) {
   made_up::Wanted wanted;
   wanted.rows = 9;

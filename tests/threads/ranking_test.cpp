@@ -27,6 +27,10 @@ Result run(const char* spec, std::int64_t levels, int threads) {
                                                    : random.uniform(-1, 1)));
     targets.push_back(random.below(8) == 0 ? 1 : 0);
   }
+  if (levels == 0) {  // once with a positive in front of all, once as it comes
+    scores[kClasses] = scores[kClasses + 1] = 2;
+    targets[kClasses] = targets[kClasses + 1] = 1;
+  }
   const Context context(threads);
   const auto loss = make_loss<float>(spec);
   loss->allocate(context, {.rows = kRows, .classes = kClasses});
