@@ -226,8 +226,21 @@ std::string torch_tar(const TorchContent& content) {
     described.global("torch", torch_class(storage.type, "Storage")).raw("\x87");
     storages += pickled(described) + little(elements(storage)) + storage.bytes;
   }
+  // Every second tensor lies in a view of its storage, which begins halfway to the tensor.
+  constexpr std::int64_t kFirstView = 500'000'000'000;
+  const auto in_view = [](std::size_t i) { return i % 2 == 1; };
+  const auto view_begin = [&](std::size_t i) {
+    return in_view(i) ? (content.tensors[i].offset + 1) / 2 : 0;
+  };
   PickleWriter views;
-  storages += pickled(views.raw("]"));
+  views.raw("](");
+  for (std::size_t i = 0; i < content.tensors.size(); ++i) {
+    if (!in_view(i)) continue;
+    const TorchContent::Storage& storage = content.storages[content.tensors[i].storage];
+    views.integers({kFirstView + static_cast<std::int64_t>(i), std::stoll(storage.key),
+                    view_begin(i), elements(storage) - view_begin(i)});
+  }
+  storages += pickled(views.raw("e"));
 
   std::string tensors = count(content.tensors.size());
   PickleWriter out;
@@ -239,13 +252,14 @@ std::string torch_tar(const TorchContent& content) {
     const TorchContent::Storage& storage = content.storages[tensor.storage];
     const std::int64_t key = kFirstTensor + static_cast<std::int64_t>(i);
     PickleWriter described;
-    described.integer(key).integer(std::stoll(storage.key));
+    described.integer(key).integer(in_view(i) ? kFirstView + static_cast<std::int64_t>(i)
+                                              : std::stoll(storage.key));
     described.global("torch", torch_class(storage.type, "Tensor")).raw("\x87");
     tensors += pickled(described) + little(static_cast<std::int32_t>(tensor.dims.size())) +
                std::string(4, '\0');
     for (const std::int64_t d : tensor.dims) tensors += little(d);
     for (const std::int64_t s : tensor.strides) tensors += little(s);
-    tensors += little(tensor.offset);
+    tensors += little(tensor.offset - view_begin(i));
     out.text(tensor.name).text(std::to_string(key)).raw("Q");
   }
   for (const auto& [name, opcodes] : content.further) out.text(name).raw(opcodes);

@@ -24,6 +24,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <set>
 
 namespace rk {
 namespace {
@@ -310,6 +311,21 @@ TEST_F(CheckpointTest, WeightsThatAreNoNumbersAreRefused) {
             std::string::npos);
 }
 
+// What a loss keeps is part of the training's state as much as weights are.
+TEST_F(CheckpointTest, ProxiesAndMemoryThatAreNoNumbersAreRefused) {
+  const std::vector<std::int64_t> one = {1};
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> row = {1, bad};
+    CheckpointWriter proxies(State().model, State().run), memory(State().model, State().run);
+    proxies.loss_parameter("proxies", {1, 2}, row.data());
+    memory.memory({.dim = 2, .next = 1, .embeddings = row, .labels = one, .image_ids = one});
+    EXPECT_TRUE(holds(refusal([&] { Checkpoint c(save(proxies.finish())); }), "proxies holds NaN"));
+    EXPECT_TRUE(
+        holds(refusal([&] { Checkpoint c(save(memory.finish())); }), "embeddings holds NaN"));
+  }
+}
+
 // Texts take many times their stored size in memory, and no weight can be read from them.
 TEST_F(CheckpointTest, WeightsThatAreTextAreRefused) {
   std::vector<std::byte> bytes = State().bytes();
@@ -361,6 +377,48 @@ TEST_F(CheckpointTest, CountsBelowZeroAreRefused) {
     EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("makes no sense"),
               std::string::npos);
   }
+}
+
+TEST_F(CheckpointTest, ValuesThatAreNotFiniteAreRefused) {
+  using Value = double& (*)(RunState&);
+  const Value values[] = {
+      [](RunState& r) -> double& { return r.best; },
+      [](RunState& r) -> double& { return r.loss_sum; },
+      [](RunState& r) -> double& { return r.loss_scale.scale; },
+  };
+  for (const Value value : values) {
+    for (const double bad :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+      State state;
+      value(state.run) = bad;
+      EXPECT_TRUE(holds(refusal([&] { Checkpoint c(save(state.bytes())); }), "makes no sense"));
+    }
+  }
+}
+
+// Embeddings are compared only with those of the same network: its weights, and how it wants its
+// images and pools them.
+TEST_F(CheckpointTest, EveryPartOfANetworkTellsItFromOthers) {
+  using Change = void (*)(ModelDescription&);
+  const Change changes[] = {
+      [](ModelDescription&) {},
+      [](ModelDescription& m) { m.arch = "resnet50"; },
+      [](ModelDescription& m) { m.pool = "gem"; },
+      [](ModelDescription& m) { m.gem_p = 2.5; },
+      [](ModelDescription& m) { m.dim = 64; },
+      [](ModelDescription& m) { m.stride_in_1x1 = false; },
+      [](ModelDescription& m) { m.input_mean[2] = 0.4; },
+      [](ModelDescription& m) { m.input_std[2] = 0.4; },
+      [](ModelDescription& m) { m.resize += 1; },
+      [](ModelDescription& m) { m.crop -= 1; },
+  };
+  std::set<std::string> networks;
+  for (const Change change : changes) {
+    State state;
+    change(state.model);
+    networks.insert(Checkpoint(save(state.bytes())).network());
+  }
+  EXPECT_EQ(networks.size(), std::size(changes));
 }
 
 TEST_F(CheckpointTest, OtherSealedFilesAreRefused) {

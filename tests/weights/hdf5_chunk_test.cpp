@@ -1,5 +1,6 @@
 #include "weights/hdf5/chunk.h"
 
+#include "engine/base/random.h"
 #include "tests/support/messages.h"
 
 #include <gtest/gtest.h>
@@ -43,6 +44,12 @@ TEST(Hdf5Chunk, UnfoldsInReverse) {
   EXPECT_EQ(unfold_chunk(deflated(deflated(plain)), twice, 0, 1000), plain);
   EXPECT_EQ(unfold_chunk(deflated(plain), twice, 2, 1000), plain);  // the second was skipped
   EXPECT_EQ(unfold_chunk(plain, twice, 3, 1000), plain);
+  // Noise grows when it is deflated: between the stages there are more bytes than in the chunk.
+  CounterRandom random(1, 0, 0);
+  Bytes noise(1000);
+  for (std::byte& each : noise) each = static_cast<std::byte>(random.below(256));
+  ASSERT_GT(deflated(noise).size(), noise.size());
+  EXPECT_EQ(unfold_chunk(deflated(deflated(noise)), twice, 0, 1000), noise);
   const std::array shuffled = {kShuffle};
   EXPECT_EQ(unfold_chunk({std::byte{1}, std::byte{5}, std::byte{2}, std::byte{6}, std::byte{3},
                           std::byte{7}, std::byte{4}, std::byte{8}, std::byte{9}},

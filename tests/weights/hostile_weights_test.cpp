@@ -257,6 +257,13 @@ TEST_F(HostileWeights, Case14Tar) {
     expect_refused(whole.substr(0, bytes), "it is damaged or was cut off");
   }
   expect_refused(tar_of({{"pickle", "x"}}), "without 'sys_info'");
+  // The view of the second tensor: its key, its storage, its first element, the number of them.
+  std::string beyond = whole;
+  const std::size_t view = beyond.rfind(little(std::int64_t{500'000'000'001}));
+  ASSERT_NE(view, std::string::npos);
+  ASSERT_EQ(beyond.substr(view + 10, 4), std::string("K\0K\2", 4));
+  beyond[view + 11] = '\1';
+  expect_refused(beyond, "holds a view beyond its storage");
 }
 
 TEST_F(HostileWeights, Case15NothingIsRun) {

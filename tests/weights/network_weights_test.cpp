@@ -738,6 +738,34 @@ TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
   }
 }
 
+TEST(ModelText, ComesBackAsItWent) {
+  ModelDescription model;
+  model.pool = "gem";
+  model.gem_p = 2.5;
+  model.stride_in_1x1 = true;
+  model.input_mean = {0.1, 0.2, 0.3};
+  model.input_std = {0.4, 0.5, 0.6};
+  model.input_scale = 3;
+  model.channel_order = "BGR";
+  model.resize = 232;
+  model.interpolation = "bicubic";
+  model.crop = 192;
+  model.upright = true;
+  ModelDescription read;
+  read_model_text(model_text(model), read);
+  EXPECT_EQ(read.pool, model.pool);
+  EXPECT_EQ(read.gem_p, model.gem_p);
+  EXPECT_EQ(read.stride_in_1x1, model.stride_in_1x1);
+  EXPECT_EQ(read.input_mean, model.input_mean);
+  EXPECT_EQ(read.input_std, model.input_std);
+  EXPECT_EQ(read.input_scale, model.input_scale);
+  EXPECT_EQ(read.channel_order, model.channel_order);
+  EXPECT_EQ(read.resize, model.resize);
+  EXPECT_EQ(read.interpolation, model.interpolation);
+  EXPECT_EQ(read.crop, model.crop);
+  EXPECT_EQ(read.upright, model.upright);
+}
+
 // Pictures of every mode become RGB, but must be turned first: convert() may drop the orientation.
 TEST(TorchLoader, TakesPicturesOfEveryMode) {
   ModelDescription model;
@@ -747,6 +775,17 @@ TEST(TorchLoader, TakesPicturesOfEveryMode) {
   model.upright = true;
   EXPECT_TRUE(holds(torch_loader(model, "r.safetensors"),
                     "\n    return upright(image).convert(\"RGB\")\n"));
+}
+
+TEST(TorchLoader, PreparesPicturesAsTheNetworkWantsThem) {
+  ModelDescription model;
+  model.input_mean = {0.1, 0.2, 0.3};
+  model.input_std = {0.4, 0.5, 0.6};
+  model.resize = 232;
+  model.crop = 192;
+  const std::string loader = torch_loader(model, "r.safetensors");
+  EXPECT_TRUE(holds(loader, "transforms.Resize(232), transforms.CenterCrop(192),")) << loader;
+  EXPECT_TRUE(holds(loader, "transforms.Normalize([0.1, 0.2, 0.3], [0.4, 0.5, 0.6])")) << loader;
 }
 
 // Pillow finds the EXIF block of a PNG that lies behind its pixels only with them, and raises
