@@ -246,7 +246,7 @@ TEST(LoaderBad, IsReplacedByTheNextOfItsClassAndReportedOnce) {
   EXPECT_EQ(runs[0], runs[1]);
 }
 
-// Augmented as the picture that was drawn would have been: with its own numbers, a replacement would
+// Augmented as the picture that was drawn would have been: by its own numbers, a replacement would
 // be the same picture twice where it is drawn itself.
 TEST(LoaderBad, AReplacementIsAugmentedInThePlaceOfTheOther) {
   const OneBad one;

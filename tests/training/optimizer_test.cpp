@@ -56,8 +56,8 @@ std::vector<OptimizerParams> all_kinds() {
           {.kind = OptimizerKind::kSgd, .momentum = 0.9, .nesterov = true}};
 }
 
-// Groups with their own rate and decay, neighbours of which differ in one of both, and a gap that no
-// group covers.
+// Groups with their own rate and decay, of which neighbours differ in one of both, and a gap in no
+// group.
 TEST(Optimizer, FollowsTheFormulasPerGroup) {
   constexpr std::int64_t kCount = 133;
   const std::vector<OptimizerGroup> groups = {
