@@ -18,16 +18,24 @@ DevicePairs<Key> sort_pairs(std::int64_t count, int bits, DevicePairs<Key> a, De
   const Key all = ~Key{0};
   const Key mask =
       bits == 8 * static_cast<int>(sizeof(Key)) ? all : static_cast<Key>(~(all << bits));
+  // As CUB, which moves the pairs to the other array with every eight bits.
+  const bool moved = (bits + 7) / 8 % 2 != 0;
+  const DevicePairs<Key> result = moved ? b : a, scratch = moved ? a : b;
   host_gpu::put(stream, "sort", [=] {
     std::vector<std::int64_t> order(static_cast<std::size_t>(count));
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return a.keys[i] & mask; });
+    const std::vector<Key> keys(a.keys, a.keys + count);
+    const std::vector<std::uint32_t> items(a.items, a.items + count);
     for (std::int64_t i = 0; i < count; ++i) {
-      b.keys[i] = a.keys[order[static_cast<std::size_t>(i)]];
-      b.items[i] = a.items[order[static_cast<std::size_t>(i)]];
+      result.keys[i] = keys[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
+      result.items[i] = items[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
     }
+    const auto each = static_cast<std::size_t>(count);
+    host_gpu::fill_with_nan(scratch.keys, each * sizeof(Key));
+    host_gpu::fill_with_nan(scratch.items, each * sizeof(std::uint32_t));
   });
-  return b;
+  return result;
 }
 
 template std::size_t sort_bytes<std::uint32_t>(std::int64_t);
