@@ -15,12 +15,15 @@ namespace {
 // Size of the drawing in its own units: text of size 13 stays readable on a phone, where 480 units
 // are some 340 pixels.
 constexpr double kWidth = 480, kHeight = 300;
-constexpr double kLeft = 60, kRight = 14, kTop = 12, kBottom = 46;
+constexpr double kLeft = 72, kRight = 14, kTop = 12, kBottom = 46;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
 constexpr std::size_t kMostMarks = 40;  // a series of up to so many points has a mark on each
 constexpr std::size_t kFewMarks = 12;   // about so many marks on a series of more points
 constexpr std::size_t kMostRows = 41;   // of a table
 constexpr double kSlack = 1e-6;         // of a step: 0.6 is not exactly 3 steps of 0.2
+constexpr double kSignWidth = 9;        // of the sign over a vertical line
+// Shares of an axis: what one digit of a label takes, and what keeps two labels apart.
+constexpr double kDigit = 0.018, kApart = 0.02;
 
 // 1, 2 or 5 times a power of ten: the smallest step with at most `count` of them in `range`.
 double round_step(double range, double count) {
@@ -125,17 +128,22 @@ std::string axes(const Chart& chart, const Frame& frame) {
   out += fmt::format(
       R"svg(<text class="tx name" transform="translate(14 {}) rotate(-90)">{}</text>)svg",
       kTop + kPlotHeight / 2, escaped(chart.y.label));
-  double above = 8;  // labels of several marks are stacked
+  return out + "\n";
+}
+
+// Vertical lines under their signs, which the legend explains: words would lie across the data.
+std::string chart_marks(const Chart& chart, const Frame& frame) {
+  std::string out;
+  std::map<double, int> there;  // signs of one place stand side by side
   for (const ChartMark& at : chart.marks) {
     const double x = frame.left(at.x);
-    const bool before = x > kLeft + kPlotWidth * 0.6;
-    out += fmt::format(R"(<path class="mark" d="M{:.1f} {}V{}"/>)", x, kTop, bottom);
-    out += fmt::format(R"(<text class="note {}" x="{:.1f}" y="{}">{}</text>)",
-                       before ? "before" : "after", before ? x - 5 : x + 5, bottom - above,
-                       escaped(at.label));
-    above += 17;
+    out += fmt::format(R"(<path class="mark k{}" d="M{:.1f} {}V{}"/>)", at.colour, x, kTop,
+                       kTop + kPlotHeight);
+    out += mark(at.colour, x + kSignWidth * there[at.x]++, kTop / 2,
+                fmt::format("<title>{}: {}</title>", escaped(at.label), number(at.x))) +
+           "\n";
   }
-  return out + "\n";
+  return out;
 }
 
 std::string legend(const Chart& chart) {
@@ -147,6 +155,11 @@ std::string legend(const Chart& chart) {
                        R"(<path class="s{}{}{}" d="{}"/>{}</svg> {}</li>)",
                        s.colour, dashed, steps ? " area" : "", steps ? "M2 12V3H28V12Z" : "M1 7H29",
                        steps ? std::string() : mark(s.colour, 15, 7, ""), escaped(s.name));
+  }
+  for (const ChartMark& at : chart.marks) {
+    out += fmt::format(R"(<li><svg width="30" height="14" viewBox="0 0 30 14" aria-hidden="true">)"
+                       R"(<path class="mark k{}" d="M15 4V14"/>{}</svg> {}</li>)",
+                       at.colour, mark(at.colour, 15, 4, ""), escaped(at.label));
   }
   return out + "</ul>\n";
 }
@@ -218,7 +231,7 @@ ChartScale::ChartScale(const Axis& axis, const std::vector<double>& values)
     }
   }
   if (logarithmic_) {
-    logarithmic();
+    logarithmic(axis.whole);
   } else {
     linear(axis);
   }
@@ -241,7 +254,11 @@ void ChartScale::add_ticks(double step) {
   }
 }
 
-void ChartScale::logarithmic() {
+void ChartScale::logarithmic(bool whole) {
+  if (whole && high_ <= 10) {
+    add_ticks(1);
+    return;
+  }
   const bool few = std::log10(high_ / low_) < 2;
   const auto decade = [](double value) { return static_cast<int>(std::floor(std::log10(value))); };
   for (int exponent = decade(low_); exponent <= decade(high_); ++exponent) {
@@ -252,10 +269,22 @@ void ChartScale::logarithmic() {
       labels_.push_back(fmt::format("{:g}", tick));
     }
   }
-  if (ticks_.size() > 1) return;
+  if (ticks_.size() > 1) {
+    if (whole) label_end();
+    return;
+  }
   ticks_.clear();
   labels_.clear();
   add_ticks(round_step(high_ - low_, 6));
+}
+
+// Curves of counts end at a number that says something: it has a label if there is room for one.
+void ChartScale::label_end() {
+  const std::string label = label_of(high_, 0);
+  const double taken = kApart + kDigit * static_cast<double>(label.size());
+  if (at(high_) - at(ticks_.back()) < taken) return;
+  ticks_.push_back(high_);
+  labels_.push_back(label);
 }
 
 double ChartScale::at(double value) const {
@@ -278,7 +307,7 @@ std::string chart_figure(const Chart& chart, const std::string& id) {
       R"(<svg class="plot" viewBox="0 0 {} {}" role="img" aria-labelledby="{}-t {}-d">)"
       R"(<title id="{}-t">{}</title><desc id="{}-d">{}</desc>)",
       kWidth, kHeight, id, id, id, escaped(chart.title), id, escaped(chart.description));
-  out += axes(chart, frame);
+  out += axes(chart, frame) + chart_marks(chart, frame);
   for (const Series& s : chart.series) out += drawn(s, frame);
   out += "</svg>\n";
   if (!chart.description.empty()) {

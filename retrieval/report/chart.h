@@ -23,14 +23,16 @@ struct Series {
 
 struct Axis {
   std::string label{};
-  bool whole = false;                   // whole numbers only: epochs
+  bool whole = false;                   // whole numbers only: epochs, ranks
   bool logarithmic = false;             // all values must be above 0
   std::optional<double> low{}, high{};  // if not given: round numbers around the data
 };
 
+// A vertical line. The legend has its label.
 struct ChartMark {
   double x;
   std::string label;
+  int colour = 0;  // 0 to 3
 };
 
 struct Chart {
@@ -38,7 +40,7 @@ struct Chart {
   std::string description{};  // what the chart shows: text for readers who cannot see the drawing
   Axis x{}, y{};
   std::vector<Series> series{};
-  std::vector<ChartMark> marks{};  // vertical lines
+  std::vector<ChartMark> marks{};
 };
 
 // Positions of values along an axis, as a share of its length; values beyond an end go to that end.
@@ -54,7 +56,8 @@ class ChartScale {
 
  private:
   void linear(const Axis& axis);
-  void logarithmic();
+  void logarithmic(bool whole);
+  void label_end();
   void add_ticks(double step);
 
   bool logarithmic_;

@@ -121,8 +121,8 @@ Chart chart_of_sets(const Report& report, const std::string& title, const std::s
       if (!series.x.empty()) chart.series.push_back(std::move(series));
     }
     if (run.record->evaluated >= 0) {
-      chart.marks.push_back(
-          {static_cast<double>(run.record->evaluated), named(report, run, "evaluated here")});
+      chart.marks.push_back({static_cast<double>(run.record->evaluated),
+                             named(report, run, "evaluated here"), colour});
     }
     ++colour;
   }
@@ -185,7 +185,7 @@ std::vector<Chart> similarity_charts(const Report& report) {
 Chart recall_chart(const Report& report) {
   Chart chart{.title = "Recall at k",
               .description = "Share of queries with a right result among the first k.",
-              .x = {.label = "k", .logarithmic = true},
+              .x = {.label = "k", .whole = true, .logarithmic = true},
               .y = {.label = "R@k"}};
   int colour = 0;
   for (const ReportedRun& run : report.runs) {

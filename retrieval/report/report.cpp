@@ -33,7 +33,8 @@ std::string section(const std::string& id, const std::string& title, const std::
 }
 
 std::string charts(const std::vector<Chart>& all, const std::string& id) {
-  std::string out = "<div class=\"charts\">\n";
+  // Four in rows of three would leave one alone.
+  std::string out = fmt::format("<div class=\"charts{}\">\n", all.size() == 4 ? " pairs" : "");
   for (std::size_t i = 0; i < all.size(); ++i)
     out += chart_figure(all[i], fmt::format("{}{}", id, i));
   return out + "</div>\n";

@@ -51,21 +51,29 @@ td.text { min-width: 10rem; }
 .tiles .value { display: block; font-size: 1.65rem; font-weight: 650; line-height: 1.25; }
 .tiles .under { display: block; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20.5rem, 100%), 1fr));
-  gap: 1.4rem 1.6rem; }
-figure { margin: 0; min-width: 0; }
+  gap: 0 1.6rem; }
+.pairs { grid-template-columns: repeat(auto-fill, minmax(min(max(20.5rem, 34%), 100%), 1fr)); }
+figure { margin: 0 0 1.4rem; min-width: 0; }
+@supports (grid-template-rows: subgrid) {
+  .chart { display: grid; grid-row: span 5; grid-template: subgrid / minmax(0, 1fr); }
+}
+.tables { display: flex; flex-wrap: wrap; gap: 0 2rem; }
+.tables th, .tables td { padding: .28rem .45rem; }
+.tables div { max-width: 100%; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; }
-.legend { display: flex; flex-wrap: wrap; gap: 0 1rem; list-style: none; padding: 0;
-  margin: .1rem 0; font-size: .9rem; }
+.legend { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 0 1rem;
+  list-style: none; padding: 0; margin: .1rem 0; font-size: .9rem; }
 .legend svg { vertical-align: -2px; }
-.plot { display: block; width: 100%; height: auto; }
+.plot { display: block; width: 100%; height: auto; overflow: visible; }
 .plot text { font-size: 13px; fill: var(--quiet); }
 .plot .tx { text-anchor: middle; }
-.plot .ty, .plot .before { text-anchor: end; }
+.plot .ty { text-anchor: end; }
 .plot .name { fill: var(--ink); }
-.plot .note { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 .grid { stroke: var(--line); stroke-width: .7; fill: none; opacity: .7; }
 .axis { stroke: var(--quiet); stroke-width: 1; fill: none; }
-.mark { stroke: var(--quiet); stroke-width: 1.2; stroke-dasharray: 2 3; fill: none; }
+.mark { stroke-width: 1.4; stroke-dasharray: 2 2; fill: none; }
+.k0 { stroke: var(--c0); } .k1 { stroke: var(--c1); }
+.k2 { stroke: var(--c2); } .k3 { stroke: var(--c3); }
 .s0, .s1, .s2, .s3 { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
 .s0 { stroke: var(--c0); } .s1 { stroke: var(--c1); }
 .s2 { stroke: var(--c2); } .s3 { stroke: var(--c3); }
@@ -119,11 +127,15 @@ dd { margin: 0; overflow-wrap: anywhere; }
     --right: #00694e; --wrong: #b3261e; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   nav, .bar, .skip, .numbers { display: none; }
+  .wide { overflow: visible; }
+  table { font-size: 9pt; }
+  th, td { padding: .2rem .4rem; }
   figure, .query, tr, .tiles li { break-inside: avoid; }
   h2, h3, h4 { break-after: avoid; }
   .tiles { grid-template-columns: repeat(5, 1fr); }
   .tiles li { padding: .4rem .6rem; }
-  .charts { grid-template-columns: 1fr 1fr; gap: .8rem 1.2rem; }
+  .charts { grid-template-columns: 1fr 1fr; gap: 0 1.2rem; }
+  figure { margin-bottom: .8rem; }
   .query { padding: .35rem .5rem; margin: .45rem 0; }
   .query p { margin: 0 0 .2rem; }
   .row { flex-wrap: nowrap; gap: .25rem; }

@@ -257,9 +257,11 @@ std::string metrics_section(const Report& report) {
 }
 
 std::string classes_section(const Report& report) {
-  std::string out = report.runs.size() > 1 ? changed_classes(report) : hardest_classes(report);
-  for (const ReportedRun& run : report.runs) out += confusions(report, run);
-  return out;
+  std::vector<std::string> tables = {report.runs.size() > 1 ? changed_classes(report)
+                                                            : hardest_classes(report)};
+  for (const ReportedRun& run : report.runs) tables.push_back(confusions(report, run));
+  return fmt::format("<div class=\"tables\">\n<div>{}</div>\n</div>\n",
+                     fmt::join(tables, "</div>\n<div>"));
 }
 
 std::string facts_list(const ReportFacts& facts) {

@@ -121,6 +121,13 @@ TEST(Chart, TicksAreRoundAndFew) {
   EXPECT_EQ(labels({.whole = true}, {0, 400}), (Labels{"0", "100", "200", "300", "400"}));
   EXPECT_EQ(labels({.logarithmic = true}, {1, 1000}), (Labels{"1", "10", "100", "1000"}));
   EXPECT_EQ(labels({.logarithmic = true}, {1, 30}), (Labels{"1", "2", "5", "10", "20"}));
+  // Ranks: each one while they are few; where the curve ends, if its label has room there.
+  const Axis ranks{.whole = true, .logarithmic = true};
+  EXPECT_EQ(labels(ranks, {1, 4}), (Labels{"1", "2", "3", "4"}));
+  EXPECT_EQ(labels(ranks, {1, 30}), (Labels{"1", "2", "5", "10", "20", "30"}));
+  EXPECT_EQ(labels(ranks, {1, 400}), (Labels{"1", "10", "100", "400"}));
+  EXPECT_EQ(labels(ranks, {1, 105}), (Labels{"1", "10", "100"}));
+  EXPECT_EQ(labels(ranks, {1}), (Labels{"1", "2"}));
   // Values that span no scale: none, NaN, a single one.
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(labels({}, {}).front(), "0.0");
@@ -140,8 +147,8 @@ TEST(Chart, BinsReachTheirCounts) {
                                     .series = {s}});
   const auto paths = find_all(figure, "path", "area");
   ASSERT_EQ(paths.size(), 2U);
-  // The plot is 406 x 242 at (60, 12): from the bottom to a third, to the top, and down again.
-  EXPECT_EQ(paths[1]->attribute("d"), "M60.0 254.0V173.3H263.0V12.0H466.0V254.0");
+  // The plot is 394 x 242 at (72, 12): from the bottom to a third, to the top, and down again.
+  EXPECT_EQ(paths[1]->attribute("d"), "M72.0 254.0V173.3H269.0V12.0H466.0V254.0");
 }
 
 TEST(Chart, WhatIsNotFiniteIsAGap) {
@@ -153,6 +160,30 @@ TEST(Chart, WhatIsNotFiniteIsAGap) {
   EXPECT_EQ(std::count(d.begin(), d.end(), 'L'), 1);
   EXPECT_EQ(d.find("nan"), std::string::npos);
   EXPECT_EQ(find_all(figure, "tr")[2]->children[1].text, "none");
+}
+
+// The words for a vertical line are in the legend, where no curve is; over it is only a sign.
+TEST(Chart, NoWordsLieAcrossTheData) {
+  const Series s{.name = "s", .x = {0, 3}, .y = {0, 1}};
+  const PageElement figure =
+      drawn({.title = "t",
+             .series = {s},
+             .marks = {{2, "a, evaluated here", 0}, {2, "b, evaluated here", 1}}});
+  const PageElement& plot = *find_all(figure, "svg", "plot").at(0);
+  for (const PageElement* text : find_all(plot, "text")) {
+    EXPECT_TRUE(text->has_class("tx") || text->has_class("ty")) << text->text;
+  }
+  const auto entries = find_all(*find_all(figure, "ul", "legend").at(0), "li");
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[2]->text, " b, evaluated here");
+  EXPECT_EQ(find_all(*entries[2], "path", "k1").size(), 1U);
+  const PageElement& line = *find_all(plot, "path", "k0").at(0);
+  const PageElement& sign = *find_all(plot, "circle").at(0);
+  EXPECT_EQ(line.attribute("d"), fmt::format("M{} 12V254", sign.attribute("cx")));
+  EXPECT_LT(number_of(sign, "cy"), 12);
+  // Two of one place stand side by side.
+  const PageElement& other = *find_all(plot, "rect").at(0);
+  EXPECT_GE(number_of(other, "x"), number_of(sign, "cx") + 3.2);
 }
 
 // Series must be distinguishable without colours, and by readers who do not see the drawing.

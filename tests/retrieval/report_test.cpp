@@ -195,6 +195,15 @@ TEST(Report, HoldsEveryNumber) {
   }
   // Three charts of similarities, three curves, four charts of the training.
   EXPECT_EQ(find_all(root, "figure").size(), 10U);
+  // Those four stand in pairs; in rows of three one would be alone.
+  EXPECT_EQ(find_all(root, "div", "charts").size(), 3U);
+  const auto pairs = find_all(root, "div", "pairs");
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(find_all(*pairs[0], "figure").size(), 4U);
+  // All charts have the same five parts, which the rows of a grid align.
+  for (const PageElement* figure : find_all(root, "figure")) {
+    EXPECT_EQ(figure->children.size(), 5U);
+  }
   // The 24 hardest queries and 24 random ones, each with its neighbours and all their pictures.
   const auto cards = find_all(root, "article");
   ASSERT_EQ(cards.size(), 48U);
