@@ -12,12 +12,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
 
 constexpr std::chrono::milliseconds kRedraw{100};
-constexpr double kFirstPlainSeconds = 10;
 constexpr double kLongestPlainSeconds = 300;
 constexpr int kLongestBar = 30;
 constexpr int kShortestBar = 5;
@@ -73,6 +73,33 @@ Parts parts_of(const ProgressState& state) {
   return parts;
 }
 
+// Columns that each of the parts may come to take.
+struct Room {
+  std::size_t counts, rate, left, note;
+};
+
+Room room_for(const Parts& parts, const ProgressState& state) {
+  return {std::max(parts.counts.size(), 2 * std::to_string(state.total).size() + 1),
+          std::max(parts.rate.size(), rate_text(9.99, state.unit).size()),
+          std::max(parts.left.size(), std::string_view("12:34 left").size()),
+          std::max(state.note.size(), state.note_columns)};
+}
+
+// What stands behind the bar, and how many columns it may come to take.
+struct Tail {
+  std::string text;
+  std::size_t columns;
+};
+
+std::vector<Tail> tails(const Parts& parts, const ProgressState& state) {
+  const Room room = room_for(parts, state);
+  const std::size_t note = room.note > 0 ? 2 + room.note : 0;
+  return {{joined({parts.counts, parts.rate, parts.left, state.note}),
+           room.counts + 2 + room.rate + 2 + room.left + note},
+          {joined({parts.rate, parts.left, state.note}), room.rate + 2 + room.left + note},
+          {joined({parts.left, state.note}), room.left + note}};
+}
+
 }  // namespace
 
 std::string clock_text(double seconds) {
@@ -92,13 +119,13 @@ std::string progress_text(const ProgressState& state) {
 std::string progress_bar(const ProgressState& state, int width) {
   const Parts parts = parts_of(state);
   const auto columns = static_cast<std::size_t>(std::max(width, 1));
-  const std::string tail = joined({parts.counts, parts.rate, parts.left, state.note});
   const std::string head = joined({state.label, parts.percent});
-  const std::size_t taken = head.size() + tail.size() + 6;  // two gaps and two brackets
-  if (state.total > 0 && taken + kShortestBar <= columns) {
+  for (const Tail& tail : tails(parts, state)) {
+    const std::size_t taken = head.size() + tail.columns + 6;  // two gaps and two brackets
+    if (state.total <= 0 || taken + kShortestBar > columns) continue;
     const int length = std::min(kLongestBar, static_cast<int>(columns - taken));
     const int full = static_cast<int>(std::floor(share(state) * length));
-    return fmt::format("{}  [{:#<{}}{:-<{}}]  {}", head, "", full, "", length - full, tail);
+    return joined({head, fmt::format("[{:#<{}}{:-<{}}]", "", full, "", length - full), tail.text});
   }
   for (const std::string& shorter :
        {progress_text(state), joined({head, parts.counts, parts.rate, parts.left}),
@@ -108,19 +135,21 @@ std::string progress_bar(const ProgressState& state, int width) {
   return head.substr(0, columns);
 }
 
-Progress::Progress(std::string label, std::int64_t total, std::string unit, bool quiet)
+Progress::Progress(std::string label, std::int64_t total, std::string unit, bool quiet,
+                   std::string_view like, double plain_seconds)
     : quiet_(quiet),
       terminal_(on_terminal()),
       start_(Clock::now()),
       next_(start_),
-      plain_interval_(kFirstPlainSeconds) {
+      plain_interval_(plain_seconds) {
   state_.label = std::move(label);
   state_.unit = std::move(unit);
   state_.total = total;
+  state_.note_columns = like.size();
   if (terminal_) {
     update(0);  // the first unit of work may take a minute
   } else {
-    next_ += std::chrono::seconds(static_cast<int>(plain_interval_));
+    next_ += std::chrono::milliseconds(static_cast<std::int64_t>(plain_interval_ * 1000));
   }
 }
 
@@ -141,8 +170,9 @@ void Progress::update(std::int64_t done, std::string_view note) {
     drawn_ = true;
     next_ = now + kRedraw;
   } else {
-    show(progress_text(state_) + "\n");
     plain_ = true;
+    if (state_.total > 0 && done >= state_.total) return;  // finish() says that all is done
+    show(progress_text(state_) + "\n");
     plain_interval_ = std::min(plain_interval_ * 1.5, kLongestPlainSeconds);
     next_ = now + std::chrono::milliseconds(static_cast<std::int64_t>(plain_interval_ * 1000));
   }
@@ -159,7 +189,7 @@ void Progress::finish() {
   if (finished_) return;
   finished_ = true;
   clear();
-  // A loop that printed no plain line needs no last line either.
+  // A loop too short for a plain line needs no last line either.
   if (quiet_ || terminal_ || !plain_) return;
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   const double rate = elapsed > 0 ? static_cast<double>(state_.done) / elapsed : 0;

@@ -18,11 +18,13 @@ struct ProgressState {
   std::int64_t total = 0;  // 0: unknown
   double rate = 0;         // units per second; 0: not known yet
   double seconds_left = 0;
-  std::string note;  // "loss 0.231"
+  std::string note;              // "loss 0.231"
+  std::size_t note_columns = 0;  // what notes will take: the bar leaves room from the start
 };
 
 // "epoch 3  34% [#####-----]  340/1000  123 images/s  0:05 left  loss 0.231" in at most `width`
-// columns: the bar is dropped first, then the note, then the counts.
+// columns: the counts are dropped first, then the rate, then the bar; without the bar, the note and
+// then the counts. Room is left for what changes, so that the bar keeps its length.
 std::string progress_bar(const ProgressState& state, int width);
 // The same text without the bar, for a log.
 std::string progress_text(const ProgressState& state);
@@ -31,8 +33,10 @@ std::string clock_text(double seconds);
 
 class Progress {
  public:
-  // `quiet` prints nothing at all.
-  Progress(std::string label, std::int64_t total, std::string unit, bool quiet = false);
+  // `quiet` prints nothing at all; notes will be about as long as `like`; off a terminal the first
+  // line comes after `plain_seconds`.
+  Progress(std::string label, std::int64_t total, std::string unit, bool quiet = false,
+           std::string_view like = {}, double plain_seconds = 10);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -53,7 +57,7 @@ class Progress {
   bool quiet_;
   bool terminal_;
   bool drawn_ = false;  // a bar is on the terminal
-  bool plain_ = false;  // a plain line was printed
+  bool plain_ = false;  // a plain line was due
   bool finished_ = false;
   Clock::time_point start_;
   Clock::time_point next_;

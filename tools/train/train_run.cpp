@@ -137,8 +137,11 @@ void TrainRun::train_epoch() {
                           settings_.epochs, counted(batches - first, "step")));
   }
   {
+    // A run that was stopped while it evaluated has no steps left to show.
     Progress progress(fmt::format("epoch {}/{}", run_.epoch + 1, settings_.epochs),
-                      (batches - first) * settings_.batch, "images", common_.quiet);
+                      (batches - first) * settings_.batch, "images",
+                      common_.quiet || first == batches,
+                      last_epoch() ? "loss 0.0000" : "loss 0.0000, run 00:00 left");
     while (run_.batch < batches) {
       const std::int64_t next = run_.batch + trainer_->steps_in_flight();
       if (next < batches) {
@@ -214,7 +217,7 @@ const Batch* TrainRun::fetch() {
 
 std::string TrainRun::progress_note(double seconds, std::int64_t steps) const {
   std::string text = fmt::format("loss {:.4f}", run_.loss_sum / static_cast<double>(run_.batch));
-  if (settings_.epochs - run_.epoch < 2) return text;  // the progress bar shows it
+  if (last_epoch()) return text;  // the progress bar shows it
   return text + fmt::format(", run {} left", clock_text(seconds_left(seconds, steps)));
 }
 

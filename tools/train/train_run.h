@@ -77,6 +77,7 @@ class TrainRun {
   void after_step(const StepResult& result);
   // Sets the answer to a signal while `what` is done, which takes `seconds` (0: unknown).
   void announce(const std::string& what, double seconds) const;
+  bool last_epoch() const { return settings_.epochs - run_.epoch < 2; }
   // Loss, and time left of the whole run at this epoch's pace: "loss 0.2310, run 1:02:10 left".
   std::string progress_note(double seconds, std::int64_t steps) const;
   // Seconds left of the whole run, if `steps` steps took `seconds`.

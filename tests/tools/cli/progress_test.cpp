@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <string>
+#include <vector>
+
 namespace rk {
 namespace {
 
@@ -34,6 +38,39 @@ TEST(Progress, BarFillsByShare) {
   EXPECT_EQ(progress_bar(example(), 120),
             "epoch 3   34%  [##########--------------------]  340/1000  123 images/s  1:15 left  "
             "loss 0.231");
+}
+
+// Neither a loss that arrives after the first step nor digits that come and go move the bar.
+TEST(Progress, BarKeepsItsLength) {
+  for (const std::string note : {"loss 0.2310", "loss 0.2310, run 12:02 left"}) {
+    for (const int width : {79, 99, 119}) {
+      ProgressState state;
+      state.label = "epoch 1/2";
+      state.unit = "images";
+      state.total = 4800;
+      state.note_columns = note.size();
+      const auto length = [&] {
+        const std::string bar = progress_bar(state, width);
+        EXPECT_LE(static_cast<int>(bar.size()), width);
+        return bar.find(']') - bar.find('[');  // 0 without a bar
+      };
+      const std::size_t first = length();
+      EXPECT_GE(first, 6U) << note << width;
+      state.note = note;
+      for (state.done = 32; state.done <= state.total; state.done += 32) {
+        state.rate = state.done < 1000 ? 9.62 : 123.4;
+        state.seconds_left = static_cast<double>(state.total - state.done) / state.rate;
+        ASSERT_EQ(length(), first) << progress_bar(state, width);
+      }
+    }
+  }
+}
+
+// At 80 columns the loss is worth more than the counts, which the share tells too.
+TEST(Progress, CountsGoBeforeTheBar) {
+  EXPECT_EQ(progress_bar(example(), 70),
+            "epoch 3   34%  [####----------]  123 images/s  1:15 left  loss 0.231");
+  EXPECT_EQ(progress_bar(example(), 55), "epoch 3   34%  [####----------]  1:15 left  loss 0.231");
 }
 
 TEST(Progress, FitsEveryWidth) {
@@ -74,6 +111,21 @@ TEST(Progress, OffATerminalShortLoopsLeaveTheLogAlone) {
     progress.finish();
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "note\n");
+}
+
+// The last line says how long it took; one before it that all is done would say the same.
+TEST(Progress, OffATerminalTheEndIsSaidOnce) {
+  testing::internal::CaptureStderr();
+  {
+    Progress progress("epoch 3/4", 3, "images", false, "", 0);
+    for (int i = 1; i <= 3; ++i) progress.update(i);
+  }
+  std::istringstream lines(testing::internal::GetCapturedStderr());
+  std::vector<std::string> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(line);
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_TRUE(all[1].starts_with("epoch 3/4   66%  2/3  ")) << all[1];
+  EXPECT_TRUE(all[2].starts_with("epoch 3/4  3 images in 0:00  ")) << all[2];
 }
 
 }  // namespace
