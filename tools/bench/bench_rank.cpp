@@ -25,7 +25,8 @@ namespace {
 class BenchRank final : public Command {
  public:
   void add_options(Flags& flags) override {
-    flags.add("--loss", loss_, "rambo_map, rambo_apc or rambo_map_apc, with parameters");
+    flags.add("--loss", loss_, "what is computed from the ranking, NAME[:key=value,...]")
+        .check(shown_values({"rambo_map", "rambo_apc", "rambo_map_apc"}));
     flags.add("--n", n_, "scores in the ranking").check(in_range(2, 1 << 30));
     flags.add("--repeats", repeats_, "timed runs").check(in_range(1, 10000));
   }

@@ -39,9 +39,16 @@ namespace {
 
 constexpr int kInternalError = 1;
 
-void add_common(Flags flags, CommonOptions& common) {
+void add_common(Flags flags, const Command& command, CommonOptions& common) {
   const std::string group = "Common";
-  flags.add("--device", common.device, "auto, cpu, cuda or cuda:INDEX").group(group);
+  const bool cuda = command.runs_on_cuda();
+  flags
+      .add("--device", common.device,
+           cuda ? "what computes; auto: a GPU if one works, else the CPU"
+                : "this command computes on the CPU alone")
+      .check(cuda ? shown_values({"auto", "cpu", "cuda", "cuda:INDEX"})
+                  : shown_values({"auto", "cpu"}))
+      .group(group);
   flags
       .add("--threads", common.threads,
            "CPU threads; 0: one for each processor this process may use; at most eight for each")
@@ -59,10 +66,7 @@ void add_common(Flags flags, CommonOptions& common) {
       .group(group);
   flags.add_switch("--force", common.force, "let results replace files that are no earlier results")
       .group(group);
-  const Flag quiet = flags.add_switch(
-      "-q,--quiet", common.quiet,
-      "no progress, no notes; train (which writes metrics.jsonl) and convert (but for --list and "
-      "--dry-run) print nothing");
+  const Flag quiet = flags.add_switch("-q,--quiet", common.quiet, command.quiet_help());
   flags.add_switch("-v,--verbose", common.verbose, "say more").excludes(quiet).group(group);
   quiet.group(group);
 }
@@ -328,7 +332,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   set_up(app, argv[0]);
   Flags flags(app);
   command->add_options(flags);
-  add_common(flags, common);
+  add_common(flags, *command, common);
   std::unique_ptr<ProcessGroup> group;
   int code = run_as_program(common.program, [&] {
     // Before parsing, so that one of them alone reports what is wrong with the flags.
@@ -357,7 +361,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   for (Subcommand& sub : subcommands) {
     Flags flags(*app.add_subcommand(sub.name, sub.description));
     sub.command->add_options(flags);
-    add_common(flags, common);
+    add_common(flags, *sub.command, common);
   }
   return run_as_program(common.program, [&] {
     if (!parse(argc, argv, app)) return;

@@ -41,6 +41,8 @@ class Command {
   virtual void run(const CommonOptions& common) = 0;
   // Whether `common.device` may be a GPU. If not, `auto` chooses the CPU and `cuda` is refused.
   virtual bool runs_on_cuda() const { return false; }
+  // What --quiet does, for --help.
+  virtual const char* quiet_help() const { return "no progress, no notes"; }
   // Whether several processes may share the work. If not, each process does all of it.
   virtual bool shares_work() const { return false; }
 };

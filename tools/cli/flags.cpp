@@ -38,6 +38,16 @@ template <class T> FlagCheck representable() {
 template <class T> struct ElementOf { using Type = T; };
 template <class T> struct ElementOf<std::vector<T>> { using Type = T; };
 
+// Limits so large that they only keep arithmetic within its bounds are not worth showing.
+template <class T> std::string range_text(T least, T most) {
+  return static_cast<double>(most) >= (1 << 24) ? fmt::format("{} or more", least)
+                                                : fmt::format("{} to {}", least, most);
+}
+
+std::string set_text(const std::vector<std::string>& words) {
+  return fmt::format("{{{}}}", fmt::join(words, ","));
+}
+
 // Replaces the library's own check, whose message calls a word that is not a number out of range.
 template <class T> FlagCheck range_check(T least, T most, const char* kind) {
   return {[=](const std::string& word) {
@@ -47,7 +57,7 @@ template <class T> FlagCheck range_check(T least, T most, const char* kind) {
             }
             return fmt::format("expected {} of {} to {}, got {}", kind, least, most, word);
           },
-          CLI::Range(least, most).get_description()};
+          range_text(least, most)};
 }
 
 FlagCheck number_check(bool (*good)(double), const char* expected) {
@@ -64,12 +74,16 @@ FlagCheck in_range(int least, int most) { return range_check(least, most, "an in
 FlagCheck in_range(double least, double most) { return range_check(least, most, "a number"); }
 
 FlagCheck one_of(std::vector<std::string> words) {
-  const std::string shown = fmt::format("{{{}}}", fmt::join(words, ","));
+  const std::string shown = set_text(words);
   return {[words = std::move(words)](const std::string& word) -> std::string {
             if (std::ranges::find(words, word) != words.end()) return "";
             return fmt::format("{} is none of its values; {}", word, suggestion(word, words));
           },
           shown};
+}
+
+FlagCheck shown_values(const std::vector<std::string>& words) {
+  return {[](const std::string&) { return std::string(); }, set_text(words)};
 }
 
 FlagCheck file_name() {

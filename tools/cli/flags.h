@@ -34,6 +34,8 @@ struct FlagCheck {
 FlagCheck in_range(int least, int most);
 FlagCheck in_range(double least, double most);
 FlagCheck one_of(std::vector<std::string> words);
+// Refuses nothing: shows the words that values are or begin with, for --help and for completion.
+FlagCheck shown_values(const std::vector<std::string>& words);
 // For an output file: refuses an empty word, such as an unset shell variable, and a name too long
 // for file systems once the suffix of a temporary file is added.
 FlagCheck file_name();

@@ -89,6 +89,7 @@ std::string digest_note(const std::string& path, const std::string& sha256) {
 
 class Convert final : public Command {
  public:
+  const char* quiet_help() const override { return "print nothing but --list and --dry-run"; }
   void add_options(Flags& flags) override {
     flags.add("in", in_, "the file to read").type_name("IN");
     flags.add("out", out_, "the file to write").type_name("OUT");

@@ -60,6 +60,9 @@ class Train final : public Command {
   void add_options(Flags& flags) override { add_train_options(flags, table_, settings_); }
   bool runs_on_cuda() const override { return true; }
   bool shares_work() const override { return true; }
+  const char* quiet_help() const override {
+    return "print nothing; metrics.jsonl in --out has what each epoch gave";
+  }
 
   void run(const CommonOptions& common) override {
     table_.group("Common");

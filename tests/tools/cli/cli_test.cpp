@@ -31,6 +31,7 @@ class Fake : public Command {
   void add_options(Flags& flags) override {
     flags.add("--data", data_, "what to read").required();
     flags.add("--batch", batch_, "images a step").check(in_range(1, 1000));
+    flags.add("--cache", cache_, "MiB to keep").check(in_range(0, 1 << 30));
   }
   void run(const CommonOptions& common) override { work_(common); }
 
@@ -38,6 +39,7 @@ class Fake : public Command {
   std::function<void(const CommonOptions&)> work_;
   std::string data_;
   int batch_ = 128;
+  int cache_ = 512;
 };
 
 Finished run(
@@ -59,6 +61,16 @@ TEST(Cli, HelpShowsEveryDefault) {
   EXPECT_TRUE(holds(result.out, "=128")) << result.out;
   EXPECT_TRUE(holds(result.out, "=auto")) << result.out;
   EXPECT_TRUE(holds(result.out, "--seed UINT=0")) << result.out;
+}
+
+// A limit that only keeps a number within an int says nothing; nor do words on other programs.
+TEST(Cli, HelpSaysWhatConcernsTheProgram) {
+  const std::string help = run({"--help"}).out;
+  for (const char* words :
+       {"--batch INT:1 to 1000=128", "--cache INT:0 or more=512", "--device TEXT:{auto,cpu}=auto",
+        "this command computes on the CPU alone", "no progress, no notes\n"}) {
+    EXPECT_TRUE(holds(help, words)) << words << " is not in\n" << help;
+  }
 }
 
 TEST(Cli, VersionIsPrinted) {

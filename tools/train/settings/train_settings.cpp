@@ -93,7 +93,8 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("sampler", s.sampler,
         "which images make a batch; each batch follows from seed, epoch and number alone:" +
             sampler_help())
-      .type_name("SAMPLER");
+      .type_name("SAMPLER")
+      .check(shown_values(sampler_names()));
   t.add("batches", s.batches,
         "batches an epoch; 0: the sampler's own number, images / batch for most")
       .check(in_range(0, 1 << 30));
