@@ -16,7 +16,8 @@ foreach(program ${programs})
   set(completion ${CMAKE_BINARY_DIR}/completions/${name})
   add_custom_command(OUTPUT ${man} ${completion}
     COMMAND ${CMAKE_SOURCE_DIR}/tools/scripts/manual.sh $<TARGET_FILE:${program}> ${name} ${CMAKE_BINARY_DIR}
-    DEPENDS ${program} ${CMAKE_SOURCE_DIR}/tools/scripts/manual.sh VERBATIM)
+      $<TARGET_FILE:probe>
+    DEPENDS ${program} probe ${CMAKE_SOURCE_DIR}/tools/scripts/manual.sh VERBATIM)
   list(APPEND manuals ${man} ${completion})
   file(MAKE_DIRECTORY ${links})
   file(CREATE_LINK ../lib/rankine/${program} ${links}/${name} SYMBOLIC)

@@ -28,26 +28,47 @@ check "examples call programs as they are installed" grep -qF 'rankine\-convert 
 check "and so do references to others" grep -qF 'rankine\-train \-\-weights' "$page"
 check "no program is called as in the build" test -z "$(grep -hE '(^|[ (`])(train|eval|probe|bench|convert) \\-' "$root"/share/man/man1/*)"
 check "the page of bench tells of its subcommands' flags" grep -qF '\-\-nodes' "$root/share/man/man1/rankine-bench.1"
+for code in $(sed -n '/^enum class ExitCode/,/^}/s/.* = \([0-9]*\),/\1/p' "$(dirname "$0")/../../../engine/base/error.h") 130; do
+  check "the page of train tells of the exit status $code" grep -qE "^$code(,|\$)" "$root/share/man/man1/rankine-train.1"
+done
+check "pages name each other" grep -qF 'rankine\-eval (1)' "$root/share/man/man1/rankine-train.1"
+check "an example's introduction is no section" test -z "$(grep -h '^.SH.*A first run' "$root"/share/man/man1/*)"
 check "recipes" test -s "$root/share/rankine/recipes/omniglot.toml"
 for file in README.md LICENSE CHANGELOG.md docs/losses.md; do check "$file" test -s "$root/share/doc/rankine/$file"; done
 for link in $(grep -oE '\]\([a-zA-Z/]+\.[a-z]+\)' "$root/share/doc/rankine/README.md" | tr -d ']()'); do
   check "README's link to $link" test -e "$root/share/doc/rankine/$link"
 done
 
-complete_word() {  # NAME WORD PLACE: what bash offers for it
+complete_line() {  # LINE: what bash offers for its last word
   (
+    read -ra COMP_WORDS <<<"${1//=/ = }"  # bash parts words at =, too
+    [[ $1 != *" " ]] || COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
     # shellcheck disable=SC1090
-    source "$root/share/bash-completion/completions/$1"
-    COMP_CWORD=$3 COMPREPLY=()
-    "_${1//-/_}" "$1" "$2"
+    source "$root/share/bash-completion/completions/${COMP_WORDS[0]}"
+    "_${COMP_WORDS[0]//-/_}" "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
     echo "${COMPREPLY[*]}"
   )
 }
 expect() {  # IS SHOULD
   [ "$1" = "$2" ] || { echo "failed: completion offers '$1', not '$2'" >&2; failed=1; }
 }
-expect "$(complete_word rankine-train --rec 3)" "--recipe"
-expect "$(complete_word rankine-bench st 1)" "step"
-expect "$(complete_word rankine-bench --nod 2)" "--nodes"
-expect "$(complete_word rankine-eval runs/ 2)" ""
+expect "$(complete_line 'rankine-train --data x --rec')" "--recipe"
+expect "$(complete_line 'rankine-eval --data runs/')" ""
+expect "$(complete_line 'rankine-probe --sho')" "--show"
+expect "$(complete_line 'rankine-train --arch r')" "resnet20 resnet18 resnet50"
+expect "$(complete_line 'rankine-train --arch=goo')" "googlenet"
+expect "$(complete_line 'rankine-train --loss smo')" "smooth_ap"
+expect "$(complete_line 'rankine-train --sampler c')" "category"
+expect "$(complete_line 'rankine-train --resume ')" "never auto"
+expect "$(complete_line 'rankine-train --device ')" "auto cpu cuda"
+expect "$(complete_line 'rankine-convert --device ')" "auto cpu"
+expect "$(complete_line 'rankine-eval --split q')" "query"
+expect "$(complete_line 'rankine-eval --weights x --epochs ')" ""
+expect "$(complete_line 'rankine-convert ')" ""
+expect "$(complete_line 'rankine-bench ')" "step loss rank eval loader"
+expect "$(complete_line 'rankine-bench st')" "step"
+expect "$(complete_line 'rankine-bench step --nod')" "--nodes"
+expect "$(complete_line 'rankine-bench loss --nod')" ""
+expect "$(complete_line 'rankine-bench rank --loss ')" "rambo_map rambo_apc rambo_map_apc"
 exit $failed
