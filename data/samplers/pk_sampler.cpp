@@ -3,8 +3,12 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/random_stream.h"
+#include "engine/base/round_up.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <string>
 
 namespace rk {
 namespace {
@@ -15,6 +19,7 @@ class PkSampler : public Sampler {
       : data_(request.data),
         k_(k),
         classes_per_batch_(request.batch_size / k),
+        parts_(request.parts),
         seed_(request.seed) {
     check(request.batch_size);
     batches_ = request.batches > 0 ? request.batches
@@ -54,19 +59,14 @@ class PkSampler : public Sampler {
       fail<UsageError>("pk: images of a class give no pairs by k={}; use 2 or more", k_);
     }
     if (batch_size < k_ || batch_size % k_ != 0) {
-      fail<UsageError>(
-          "pk: --batch {} is no multiple of k={} images a class; use {} or another k "
-          "(--per-class)",
-          batch_size, k_, std::max(k_, (batch_size + k_ / 2) / k_ * k_));
+      fail<UsageError>("pk: --batch {} is no multiple of k={} images a class (--per-class); use {}",
+                       batch_size, k_, what_fits(batch_size));
     }
     require_pairs(data_);
-    std::size_t largest = 0;
-    for (const auto& images : data_.members()) largest = std::max(largest, images.size());
-    if (static_cast<std::int64_t>(largest) < k_) {
+    if (largest_class() < k_) {
       fail<InputError>(
-          "{}: {} images a class wanted, the largest class has {}; lower k (--per-class) to {} or "
-          "less",
-          data_.name(), k_, largest, largest);
+          "{}: {} images a class wanted (--per-class), the largest class has {}; use {}",
+          data_.name(), k_, largest_class(), what_fits(batch_size));
     }
     const auto classes = static_cast<std::int64_t>(data_.classes().size());
     if (classes == 1 && classes_per_batch_ > 1) {
@@ -75,12 +75,52 @@ class PkSampler : public Sampler {
           data_.name());
     }
     if (classes < classes_per_batch_) {
-      fail<InputError>(
-          "{}: a batch of {} with {} images a class needs {}, there are {}; lower "
-          "--batch to {} or raise k (--per-class)",
-          data_.name(), batch_size, k_, counted(classes_per_batch_, "class"), classes,
-          classes * k_);
+      fail<InputError>("{}: a batch of {} with {} images a class needs {}, there are {}; use {}",
+                       data_.name(), batch_size, k_, counted(classes_per_batch_, "class"), classes,
+                       what_fits(batch_size));
     }
+  }
+
+  std::int64_t largest_class() const {
+    std::size_t largest = 0;
+    for (const auto& images : data_.members()) largest = std::max(largest, images.size());
+    return static_cast<std::int64_t>(largest);
+  }
+
+  // The batch size nearest to `wanted` for which there are enough classes with k images of each,
+  // and, if there are enough for that, which the parts can share. Of at least two classes if there
+  // are two, for one alone teaches nothing.
+  std::int64_t nearest_batch(std::int64_t wanted, std::int64_t k) const {
+    const std::int64_t all = static_cast<std::int64_t>(data_.classes().size()) * k;
+    const std::int64_t shared = std::lcm(k, parts_);
+    const std::int64_t step = shared <= all ? shared : k;
+    const std::int64_t most = all / step * step;
+    const std::int64_t least = std::min(most, round_up(2 * k, step));
+    return std::clamp((wanted + step / 2) / step * step, least, most);
+  }
+
+  // The number of images a class, nearest to k, with which a batch of this size can be drawn and
+  // shared; 0: there is none.
+  std::int64_t nearest_k(std::int64_t batch_size) const {
+    const auto classes = static_cast<std::int64_t>(data_.classes().size());
+    std::int64_t nearest = 0;
+    if (batch_size % parts_ != 0) return nearest;
+    for (std::int64_t k = 2; k <= std::min(largest_class(), batch_size / 2); ++k) {
+      const bool fits = batch_size % k == 0 && batch_size / k <= classes;
+      if (fits && (nearest == 0 || std::abs(k - k_) < std::abs(nearest - k_))) nearest = k;
+    }
+    return nearest;
+  }
+
+  // "--batch 80 or --per-class 8": flags with which this data set can be drawn from, as near as
+  // possible to those given.
+  std::string what_fits(std::int64_t batch_size) const {
+    const std::int64_t largest = largest_class(), k = nearest_k(batch_size);
+    std::string text;
+    if (k_ <= largest) text = fmt::format("--batch {}", nearest_batch(batch_size, k_));
+    if (k > 0) text += fmt::format("{}--per-class {}", text.empty() ? "" : " or ", k);
+    if (!text.empty()) return text;
+    return fmt::format("--batch {} --per-class {}", nearest_batch(batch_size, largest), largest);
   }
 
   void draw_class(std::int64_t epoch, std::int64_t pass, std::int64_t label,
@@ -105,6 +145,7 @@ class PkSampler : public Sampler {
   const Dataset& data_;
   std::int64_t k_;
   std::int64_t classes_per_batch_;
+  std::int64_t parts_;
   std::uint64_t seed_;
   std::int64_t batches_ = 0;
   std::int64_t batches_per_pass_ = 1;

@@ -110,10 +110,10 @@ DataSpec parse_sampler(std::string_view text) {
 
 std::unique_ptr<Sampler> make_sampler(std::string_view text, const Dataset& data,
                                       std::int64_t batch_size, std::uint64_t seed,
-                                      std::int64_t batches) {
+                                      std::int64_t batches, std::int64_t parts) {
   const DataSpec spec = parse_sampler(text);
   if (batches < 0) fail<UsageError>("{} batches an epoch; use 1 or more", batches);
-  return entry_of(spec.kind).make(spec, {data, batch_size, seed, batches});
+  return entry_of(spec.kind).make(spec, {data, batch_size, seed, batches, parts});
 }
 
 }  // namespace rk

@@ -60,10 +60,10 @@ class Sampler {
 DataSpec parse_sampler(std::string_view text);
 
 // `text`: "pk", "pk:k=4". batches 0: the sampler's own number. The data set must outlive the
-// sampler.
+// sampler. An error names a batch size that `parts` processes can share, if one is the remedy.
 std::unique_ptr<Sampler> make_sampler(std::string_view text, const Dataset& data,
                                       std::int64_t batch_size, std::uint64_t seed,
-                                      std::int64_t batches = 0);
+                                      std::int64_t batches = 0, std::int64_t parts = 1);
 std::vector<std::string> sampler_names();
 std::string sampler_help();  // one line per sampler, each preceded by a line break
 

@@ -26,6 +26,7 @@ struct SamplerRequest {
   std::int64_t batch_size = 0;
   std::uint64_t seed = 0;
   std::int64_t batches = 0;
+  std::int64_t parts = 1;  // that share a batch equally; only for advice
 };
 
 using SamplerMaker = std::unique_ptr<Sampler>(const DataSpec& spec, const SamplerRequest& request);

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
+#include <sstream>
 
 namespace rk {
 namespace {
@@ -186,9 +188,9 @@ TEST(PkSampler, BadInput) {
       holds(input_error({4, 1, 4}, 8, "pk:k=4"), "class 'class1' has 1 image, training needs two"));
   EXPECT_TRUE(holds(input_error({4, 0, 4}, 8, "pk:k=4"), "class 'class1' has 0 images"));
   EXPECT_TRUE(holds(input_error({4, 5}, 12, "pk:k=6"),
-                    "the largest class has 5; lower k (--per-class) to 5"));
-  EXPECT_TRUE(holds(input_error({4, 4, 4}, 16, "pk:k=4"),
-                    "needs 4 classes, there are 3; lower --batch to 12 or raise k (--per-class)"));
+                    "the largest class has 5; use --batch 10 --per-class 5"));
+  EXPECT_TRUE(
+      holds(input_error({4, 4, 4}, 16, "pk:k=4"), "needs 4 classes, there are 3; use --batch 12"));
   EXPECT_TRUE(holds(input_error({4}, 8, "pk:k=4"), "holds a single class, which nothing can be"));
 }
 
@@ -198,7 +200,8 @@ TEST(PkSampler, WrongUsage) {
     return message_of<UsageError>([&] { make_sampler(text, data, n, 0, batches); });
   };
   EXPECT_TRUE(
-      holds(usage_error(10, "pk:k=4"), "--batch 10 is no multiple of k=4 images a class; use 12"));
+      holds(usage_error(10, "pk:k=4"),
+            "--batch 10 is no multiple of k=4 images a class (--per-class); use --batch 12"));
   EXPECT_TRUE(holds(usage_error(0, "pk:k=4"), "--batch 0"));
   const std::int64_t many = std::int64_t{1} << 25;  // two batches see each class once
   EXPECT_TRUE(holds(usage_error(8, "pk:k=4", many), "--batches 33554432 go through all classes"));
@@ -209,6 +212,70 @@ TEST(PkSampler, WrongUsage) {
   EXPECT_TRUE(holds(usage_error(8, "pk:p=4"), "no parameter 'p'"));
   EXPECT_TRUE(holds(usage_error(8, "kp"), "'kp' is no sampler; did you mean pk?"));
   EXPECT_TRUE(holds(usage_error(8, "pk", -1), "-1 batches"));
+}
+
+struct Flags {
+  std::int64_t batch, per_class;
+};
+
+// What a message advises instead of `given`: "use --batch 80 or --per-class 8" are two ways, "use
+// --batch 260 --per-class 13" is one.
+std::vector<Flags> advised(const std::string& message, const Flags& given) {
+  std::vector<Flags> ways;
+  std::string rest = message.substr(message.find("; use ") + 6) + " or ";
+  for (std::size_t end; (end = rest.find(" or ")) != std::string::npos; rest.erase(0, end + 4)) {
+    std::istringstream way(rest.substr(0, end));
+    Flags flags = given;
+    std::int64_t value = 0;
+    for (std::string flag; way >> flag >> value;) {
+      (flag == "--batch" ? flags.batch : flags.per_class) = value;
+    }
+    ways.push_back(flags);
+  }
+  return ways;
+}
+
+TEST(PkSampler, ItsAdviceWorks) {
+  std::vector<std::vector<int>> sets = {{2, 3}, {7, 5, 9}, std::vector<int>(20, 12)};
+  sets.back().back() = 13;
+  for (const std::vector<int>& sizes : sets) {
+    const Dataset data = made_of(sizes);
+    const auto draw = [&](const Flags& flags, std::int64_t parts) {
+      make_sampler(fmt::format("pk:k={}", flags.per_class), data, flags.batch, 0, 0, parts);
+    };
+    for (const std::int64_t parts : {1, 2, 3}) {
+      for (Flags given{1, 2}; given.per_class < 20; given.batch += 7) {
+        if (given.batch > 300) given = {1, given.per_class + 1};
+        const std::string message = message_if_any<Error>([&] { draw(given, parts); });
+        if (message.empty()) continue;
+        for (const Flags& way : advised(message, given)) {
+          EXPECT_NO_THROW(draw(way, parts)) << message;
+          // Where the classes are too few for the processes, train names their number.
+          const bool shared = std::lcm(way.per_class, parts) > std::ssize(sizes) * way.per_class ||
+                              way.batch % parts == 0;
+          EXPECT_TRUE(shared) << message;
+        }
+      }
+    }
+  }
+}
+
+TEST(PkSampler, AdvisesWhatIsNearest) {
+  std::vector<int> sizes(20, 12);
+  sizes[3] = 13;
+  const Dataset data = made_of(sizes);
+  const auto advice = [&](std::int64_t batch, const char* text, std::int64_t parts = 1) {
+    const std::string message =
+        message_of<Error>([&] { make_sampler(text, data, batch, 0, 0, parts); });
+    return message.substr(message.find("; use "));
+  };
+  EXPECT_EQ(advice(256, "pk:k=4"), "; use --batch 80");
+  EXPECT_EQ(advice(256, "pk:k=4", 3), "; use --batch 72");
+  EXPECT_EQ(advice(256, "pk:k=16"), "; use --batch 260 --per-class 13");
+  EXPECT_EQ(advice(60, "pk:k=13"), "; use --batch 65 or --per-class 12");
+  EXPECT_EQ(advice(64, "pk:k=2"), "; use --batch 40 or --per-class 4");
+  EXPECT_EQ(advice(82, "pk:k=4"), "; use --batch 80");
+  EXPECT_EQ(advice(3, "pk:k=4"), "; use --batch 8");
 }
 
 // A data set with categories of classes of these sizes.

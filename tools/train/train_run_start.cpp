@@ -53,7 +53,7 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
   run_.held_out = held_out != nullptr ? held_out->identity() : "nothing";
   require_same_start();  // before the first calls that all must make alike
   sampler_ = make_sampler(sampler_spec(settings), train_data_, settings.batch, common.seed,
-                          settings.batches);
+                          settings.batches, processes_.size());
   check_shares(settings, processes_.size(),
                static_cast<std::int64_t>(train_data_.classes().size()));
   share_ = make_batch_share(*sampler_, processes_.rank(), processes_.size());

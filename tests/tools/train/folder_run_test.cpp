@@ -405,8 +405,7 @@ TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
   EXPECT_FALSE(holds(more.err, "--batch 12")) << more.err;
   const Finished chosen = begin("chosen", {"--batch", "128"});
   EXPECT_EQ(chosen.code, 3);
-  EXPECT_TRUE(holds(chosen.err, "needs 64 classes, there are 6; lower --batch to 12"))
-      << chosen.err;
+  EXPECT_TRUE(holds(chosen.err, "needs 64 classes, there are 6; use --batch 12")) << chosen.err;
 }
 
 TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
