@@ -385,35 +385,53 @@ struct SplitClasses {
   std::set<std::string> categories;  // of all splits
 };
 
+// A class in two splits of which at most one is for testing.
+struct SharedClass {
+  std::string name, first, second;  // the class, and the folders of its splits
+};
+
+[[noreturn]] void refuse_shared(const fs::path& root, const std::vector<SharedClass>& shared) {
+  const SharedClass& one = shared.front();
+  std::string more;
+  std::set<std::string> names;
+  for (const SharedClass& each : shared) names.insert(each.name);
+  if (const std::size_t others = names.size() - 1; others > 0) {
+    more = fmt::format(", and {} {} in two splits", counted(others, "other class"),
+                       others == 1 ? "is" : "are");
+  }
+  fail<InputError>(
+      "{}: class '{}' is also in {}{}; give each class to one split, or give one of the folders "
+      "alone, with val_classes=0.2",
+      (root / one.second).string(), one.name, (root / one.first).string(), more);
+}
+
 // Returns the classes of `split`, after checking all splits: only test, query and gallery may share
 // classes. Retrieval measured on training classes looks too good, and nobody would notice.
 SplitClasses find_disjoint(const fs::path& root, const std::vector<SplitFolder>& folders,
                            Split split) {
   SplitClasses wanted{{}, root, {}};
-  std::map<std::string, Split> seen;
+  std::map<std::string, const SplitFolder*> seen;
+  std::vector<SharedClass> shared;
   const bool has_test = std::any_of(folders.begin(), folders.end(), [](const SplitFolder& folder) {
     return folder.split == Split::kTest;
   });
-  for (const auto& [each, name] : folders) {
-    FoundClasses found = find_classes(root / name);
+  for (const SplitFolder& folder : folders) {
+    FoundClasses found = find_classes(root / folder.name);
     add_categories(found.classes, wanted.categories);
     for (const ClassFolder& c : found.classes) {
-      const auto [at, is_new] = seen.emplace(c.path, each);
-      if (!is_new && !(is_for_test(at->second) && is_for_test(each))) {
-        fail<InputError>(
-            "{}: class '{}' is also in another split; give each class to one split, or give one of "
-            "the folders alone, with val_classes=0.2",
-            (root / name).string(), c.path);
-      }
+      const auto [at, is_new] = seen.emplace(c.path, &folder);
+      if (is_new || (is_for_test(at->second->split) && is_for_test(folder.split))) continue;
+      shared.push_back({c.path, at->second->name, folder.name});
     }
-    if (each == split) {
+    if (folder.split == split) {
       wanted.found = std::move(found);
-      wanted.base = root / name;
-    } else if (split == Split::kTest && !has_test && is_for_test(each)) {
-      merge(std::move(found.classes), name, wanted.found.classes);
+      wanted.base = root / folder.name;
+    } else if (split == Split::kTest && !has_test && is_for_test(folder.split)) {
+      merge(std::move(found.classes), folder.name, wanted.found.classes);
       add(found.left_out, wanted.found.left_out);
     }
   }
+  if (!shared.empty()) refuse_shared(root, shared);
   return wanted;
 }
 

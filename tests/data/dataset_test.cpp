@@ -339,8 +339,20 @@ TEST(Folder, AClassInTwoSplitsIsRefused) {
   const PictureFolder folder;
   folder.picture("train/a/1.png", 1);
   folder.picture("test/a/1.png", 2);
-  EXPECT_TRUE(holds(input_error(folder.spec()), "/test: class 'a' is also in another split"));
-  EXPECT_TRUE(holds(input_error(folder.spec(), Split::kTest), "class 'a' is also"));
+  const auto said = [&](const std::string& more) {
+    return fmt::format("{}/test: class 'a' is also in {}/train{}; give each class to one split",
+                       folder.path().string(), folder.path().string(), more);
+  };
+  for (const Split split : {Split::kTrain, Split::kTest}) {
+    EXPECT_TRUE(holds(input_error(folder.spec(), split), said("")));
+  }
+  folder.picture("val/b/1.png", 3);
+  folder.picture("test/b/1.png", 4);
+  EXPECT_TRUE(holds(input_error(folder.spec()), said(", and 1 other class is in two splits")));
+  folder.picture("train/c/1.png", 5);
+  folder.picture("val/c/1.png", 6);
+  folder.picture("test/c/1.png", 7);
+  EXPECT_TRUE(holds(input_error(folder.spec()), "and 2 other classes are in two splits"));
 }
 
 TEST(Folder, SplitsByEveryName) {
@@ -362,7 +374,8 @@ TEST(Folder, SplitsByEveryName) {
 
   // A class must not be both trained on and in the gallery.
   folder.picture("Gallery/a/1.png", 6);
-  EXPECT_TRUE(holds(input_error(folder.spec()), "class 'a' is also in another split"));
+  EXPECT_TRUE(holds(input_error(folder.spec()),
+                    "/Gallery: class 'a' is also in " + (folder.path() / "TRAINING").string()));
   std::filesystem::remove_all(folder.path() / "Gallery/a");
 
   folder.picture("valid/e/1.png", 7);
