@@ -172,10 +172,10 @@ bool contains(const std::vector<Split>& splits, Split split) {
   return std::find(splits.begin(), splits.end(), split) != splits.end();
 }
 
-std::string split_list(const std::vector<Split>& splits) {
+std::string split_list(const std::vector<Split>& splits, std::string_view between) {
   std::string text;
   for (const Split split : splits) {
-    text += text.empty() ? "" : ", ";
+    if (!text.empty()) text += between;
     text += name_of(split);
   }
   return text;
@@ -400,10 +400,11 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
   const bool whole = own.empty() && how.share == 0 && split != Split::kVal;
   if (!whole && !contains(splits, split)) {
     fail<InputError>(
-        "{}: no {} split, there is {}; {}", spec.text(), name_of(split), split_list(splits),
+        "{}: no {} split, there is {}; {}", spec.text(), name_of(split), split_list(splits, ", "),
         split == Split::kVal     ? "hold classes out with val_classes=0.2"
         : split == Split::kTrain ? "give a folder that has one, or one of classes alone"
-                                 : "ask for one of these");
+                                 : fmt::format("ask for one of these (eval: --split {})",
+                                               split_list(splits, " or --split ")));
   }
   const bool divided = how.share > 0 && (split == Split::kTrain || split == Split::kVal);
   const std::int64_t least = spec.integer("min_images", 1, 1, 1'000'000'000);

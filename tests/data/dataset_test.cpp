@@ -127,7 +127,9 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
   EXPECT_EQ(class_names(val), (std::vector<std::string>{"c8", "c9"}));
   EXPECT_EQ(val.size(), 4);
   EXPECT_EQ(val.label(0), 0);  // renumbered
-  EXPECT_TRUE(holds(input_error(held, Split::kTest), "no test split, there is train, val"));
+  EXPECT_TRUE(holds(input_error(held, Split::kTest),
+                    "no test split, there is train, val; ask for one of these (eval: --split train "
+                    "or --split val)"));
 
   // In random order, too, each class is in exactly one of the two splits; another val_seed draws
   // other classes.
