@@ -21,7 +21,6 @@ bool has(std::string_view file, std::size_t at, std::string_view what) {
 
 // Names the format of an unsupported file, for the message only.
 std::string_view other_format(std::string_view file) {
-  if (file.empty()) return "empty file"sv;
   if (has(file, 0, "GIF8"sv)) return "GIF"sv;
   if (has(file, 0, "RIFF"sv) && has(file, 8, "WEBP"sv)) return "WebP"sv;
   if (has(file, 0, "II*\0"sv) || has(file, 0, "MM\0*"sv)) return "TIFF"sv;
@@ -70,6 +69,7 @@ void decode_image(std::span<const std::byte> file, const std::string& name, Imag
     fail<InputError>("{}: {} MiB, more than the limit of {} MiB; remove it from the data set", name,
                      file.size() >> 20, kMaxImageFileBytes >> 20);
   }
+  if (file.empty()) fail<InputError>("{}: empty file; copy it again or remove it", name);
   const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
   if (has(bytes, 0, "\xff\xd8\xff"sv)) return decode_jpeg(file, name, out);
   if (has(bytes, 0, "\x89PNG\r\n\x1a\n"sv)) return decode_png(file, name, out);

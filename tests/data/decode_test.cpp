@@ -67,7 +67,7 @@ TEST(Decode, RefusalNamesWhatTheFileIs) {
   EXPECT_NE(why("bad/heic_named.jpg").find("HEIC"), std::string::npos);
   EXPECT_NE(why("bad/html.jpg").find("HTML"), std::string::npos);
   EXPECT_NE(why("bad/lfs_pointer.jpg").find("git-lfs"), std::string::npos);
-  EXPECT_NE(why("bad/empty.jpg").find("empty"), std::string::npos);
+  EXPECT_NE(why("bad/empty.jpg").find(": empty file; copy it again"), std::string::npos);
   const std::string progressive = why("bad/bomb_memory.jpg");
   EXPECT_NE(progressive.find("a progressive JPEG of "), std::string::npos) << progressive;
   EXPECT_NE(progressive.find("more than 256 MB to decode; save it smaller or as a baseline JPEG"),
