@@ -26,12 +26,14 @@ DataSpec with_training_exif(DataSpec spec, const std::string& before) {
   return spec;
 }
 
-void note_other_exif(const std::string& before, const std::string& data) {
+std::string note_other_exif(const std::string& before, const std::string& data) {
   const DataSpec spec = parse_data_spec(data);
   const std::string now = spec.get("exif", "ignore");
-  if (before.empty() || spec.path.empty() || before == now) return;
-  note(fmt::format("the network was trained on pictures with exif={}, {} has exif={}", before, data,
-                   now));
+  if (before.empty() || spec.path.empty() || before == now) return "";
+  std::string text = fmt::format("the network was trained on pictures with exif={}, {} has exif={}",
+                                 before, data, now);
+  note(text);
+  return text;
 }
 
 }  // namespace rk

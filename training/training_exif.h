@@ -17,8 +17,8 @@ std::string training_exif(const Checkpoint& checkpoint);
 DataSpec with_training_exif(DataSpec spec, const std::string& before);
 
 // Prints a note if `data`, a data specification, treats EXIF differently from the network's
-// training data (`before`, from training_exif()). Throws UsageError if `data` is not a
-// specification.
-void note_other_exif(const std::string& before, const std::string& data);
+// training data (`before`, from training_exif()), and returns it; "": none. Throws UsageError if
+// `data` is not a specification.
+std::string note_other_exif(const std::string& before, const std::string& data);
 
 }  // namespace rk

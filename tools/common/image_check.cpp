@@ -91,19 +91,22 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   if (static_cast<std::int64_t>(bad.size()) <= allowed) {
     remove_list(folder);  // left by a refused run
     progress.finish();
-    return note_rotated(data, lying);
+    note_rotated(data, lying);
+    return;
   }
   std::sort(bad.begin(), bad.end());
   refuse(data, bad, count, folder);
 }
 
-void note_rotated(const Dataset& data, std::int64_t before, const std::string& advice) {
+std::string note_rotated(const Dataset& data, std::int64_t before, const std::string& advice) {
   const std::int64_t count = data.rotated() - before;
-  if (count == 0) return;
-  note(fmt::format(
+  if (count == 0) return "";
+  std::string text = fmt::format(
       "{}: {} of the pictures looked at {} stored rotated or mirrored (EXIF orientation) and used "
       "as stored; {}",
-      data.name(), count, count == 1 ? "is" : "are", advice));
+      data.name(), count, count == 1 ? "is" : "are", advice);
+  note(text);
+  return text;
 }
 
 std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& all) {

@@ -21,8 +21,8 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
                   const std::string& folder, bool quiet);
 
 // If pictures whose EXIF orientation is not upright, and was ignored, were loaded since
-// data.rotated() was `before`, notes their number and how to have them turned.
-void note_rotated(
+// data.rotated() was `before`, notes their number and how to have them turned. Returns the note.
+std::string note_rotated(
     const Dataset& data, std::int64_t before = 0,
     const std::string& advice = ",exif=turn behind the folder turns pictures upright");
 

@@ -135,7 +135,6 @@ void compare_runs(const Context& context, const NetworkOptions& network,
     runs.push_back(reported_run(context, name_of(run), own.checkpoint, rows, measured.metrics,
                                 statistics, common));
   }
-  note_recalls_of_all(measuring, rows);
   const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
   const RankIntervals difference = difference_of(context, rows.queries, a, b, statistics, common);
   const std::vector<Compared> table = compared(a, b, difference);

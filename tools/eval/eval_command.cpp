@@ -257,7 +257,6 @@ class Eval final : public Command {
   void measure_all(const Context& context, const EvaluatedRows& rows,
                    const RowsDescription& described, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json) const {
-    note_recalls_of_all(measures, rows);
     Measured measured = measure(context, rows, measures, common);
     measured.notes.insert(measured.notes.begin(), described.notes.begin(), described.notes.end());
     const Statistics statistics =

@@ -22,8 +22,22 @@
 namespace rk {
 namespace {
 
+// Returns which R@k cover all candidates; empty: none.
+std::string recalls_of_all(const MeasureOptions& options, const EvaluatedRows& rows) {
+  const std::int64_t candidates = rows.candidates();
+  if (candidates == 0) return "";  // then nothing can be found
+  std::vector<std::string> names;
+  for (const std::int64_t k : options.recall_at) {
+    if (k >= candidates) names.push_back(fmt::format("R@{}", k));
+  }
+  if (names.empty()) return "";
+  return fmt::format("{}: a query has {}, so that whatever there is to find is found",
+                     fmt::join(names, ", "), counted(candidates, "candidate"));
+}
+
 // Notes what makes the metrics of these rows mean less than they seem to, and returns the notes.
-std::vector<std::string> note_what_is_odd(const EvaluatedRows& rows) {
+std::vector<std::string> note_what_is_odd(const MeasureOptions& options,
+                                          const EvaluatedRows& rows) {
   std::vector<std::string> notes;
   const auto look_at_lengths = [&](const DescribedRows& side) {
     // Normalised rows of another length are zero, which reading has already reported.
@@ -42,6 +56,9 @@ std::vector<std::string> note_what_is_odd(const EvaluatedRows& rows) {
                     "say which rows belong together",
                     queries.name));
     note(notes.back());
+  } else if (std::string text = recalls_of_all(options, rows); !text.empty()) {
+    note(text);
+    notes.push_back(std::move(text));
   }
   return notes;
 }
@@ -66,18 +83,6 @@ void MeasureOptions::sort_recalls() {
   recall_at.erase(std::unique(recall_at.begin(), recall_at.end()), recall_at.end());
 }
 
-void note_recalls_of_all(const MeasureOptions& options, const EvaluatedRows& rows) {
-  const std::int64_t candidates = rows.candidates();
-  if (candidates == 0) return;  // then nothing can be found
-  std::vector<std::string> names;
-  for (const std::int64_t k : options.recall_at) {
-    if (k >= candidates) names.push_back(fmt::format("R@{}", k));
-  }
-  if (names.empty()) return;
-  note(fmt::format("{}: a query has {}, so that whatever there is to find is found",
-                   fmt::join(names, ", "), counted(candidates, "candidate")));
-}
-
 void check_scores(const Context& context, const EvaluatedRows& rows) {
   with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
     return largest_score(context, queries, gallery);
@@ -86,7 +91,7 @@ void check_scores(const Context& context, const EvaluatedRows& rows) {
 
 Measured measure(const Context& context, const EvaluatedRows& rows, const MeasureOptions& options,
                  const CommonOptions& common) {
-  std::vector<std::string> notes = note_what_is_odd(rows);
+  std::vector<std::string> notes = note_what_is_odd(options, rows);
   EvaluateOptions evaluation;
   evaluation.recall_at = options.recall_at;
   evaluation.per_query = options.per_query;

@@ -27,13 +27,11 @@ struct Measured {
   std::vector<std::string> notes;  // what the metrics of these rows must be read with
 };
 
-// Prints a note for each k that covers all candidates of a query, since R@k is then meaningless.
-void note_recalls_of_all(const MeasureOptions& options, const EvaluatedRows& rows);
-
 // Throws InputError naming the file if float32 cannot hold the scores, as measure() would.
 void check_scores(const Context& context, const EvaluatedRows& rows);
 
-// Prints the notes about unusual rows, shows progress, stops if a signal asks to. InputErrors name
+// Prints the notes about unusual rows, and one of each k that covers all candidates of a query,
+// since R@k is then meaningless; shows progress, stops if a signal asks to. InputErrors name
 // the file.
 Measured measure(const Context& context, const EvaluatedRows& rows, const MeasureOptions& options,
                  const CommonOptions& common);

@@ -153,8 +153,9 @@ TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
             0);
   const std::string lengths = "rows have lengths from 2 to 3; cosine similarity wants 1";
   nlohmann::json notes = nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes");
-  ASSERT_EQ(notes.size(), 1U);
+  ASSERT_EQ(notes.size(), 2U);
   EXPECT_TRUE(holds(notes[0].get<std::string>(), lengths));
+  EXPECT_TRUE(holds(notes[1].get<std::string>(), "R@4, R@8, R@10, R@100, R@1000: a query has 3"));
   EXPECT_TRUE(holds(file_text(in("r.html")), lengths));
   ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("each.npy"), "--normalize",
                       "--json", in("r.json")}),
@@ -391,6 +392,13 @@ TEST_F(EvalOfFiles, RecallsAreInOrderAndOneOfAllCandidatesIsNoted) {
                          of("labels_int64.npy")})
                         .err,
                     "note: R@6: a query has 6 candidates"));
+  // The JSON and the report say it, too.
+  const std::string json = (folder_.path() / "recalls.json").string();
+  const std::string page = (folder_.path() / "recalls.html").string();
+  end({"--recall-at", "5", "--json", json, "--report", page});
+  const std::string note = "R@5: " + all.substr(0, all.size() - 1);
+  EXPECT_EQ(nlohmann::json::parse(file_text(json)).at("notes").back(), note);
+  EXPECT_TRUE(holds(file_text(page), note));
 }
 
 // Whoever follows the advice must get a file.

@@ -176,8 +176,9 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
                 .code,
             0);
   const std::string note = "folder:" + in("one") + ": all of it is one class";
-  ASSERT_EQ(said()["notes"].size(), 1U);
-  EXPECT_TRUE(said()["notes"][0].get<std::string>().starts_with(note));
+  ASSERT_EQ(said()["notes"].size(), 2U) << said()["notes"];
+  EXPECT_TRUE(said()["notes"][0].get<std::string>().starts_with("R@"));
+  EXPECT_TRUE(said()["notes"][1].get<std::string>().starts_with(note));
   EXPECT_TRUE(holds(page("one.html").text, note));
 
   // A run compared with itself must show no difference.
@@ -237,8 +238,9 @@ TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
     const json result = said();
     EXPECT_EQ(result["runs"][a]["classes_trained_on"], 8);
     EXPECT_EQ(result["runs"][1 - a]["classes_trained_on"], 0);
-    ASSERT_EQ(result["notes"].size(), 1U) << result["notes"];
-    EXPECT_TRUE(result["notes"][0].get<std::string>().starts_with(noted)) << result["notes"];
+    ASSERT_EQ(result["notes"].size(), 2U) << result["notes"];
+    const json& own = result["notes"][first ? 0 : 1];  // the other is of both
+    EXPECT_TRUE(own.get<std::string>().starts_with(noted)) << result["notes"];
     for (const std::string& text : {seen, unseen, noted}) EXPECT_TRUE(holds(page().text, text));
   }
   const Finished chosen = compare("a", "g", "test");

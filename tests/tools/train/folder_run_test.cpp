@@ -418,9 +418,15 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   const Finished counted = embed("phone", "phone.h5");
   ASSERT_EQ(counted.code, 0) << counted.err;
   EXPECT_TRUE(holds(counted.err, "note: " + in("phone") + words));
+  const auto notes = [&] {
+    return nlohmann::json::parse(file_text(in("embed.json"))).at("notes").dump();
+  };
+  EXPECT_TRUE(holds(notes(), in("phone") + words));
   const Finished turned = eval({"--checkpoint", best(), "--data", spec + ",exif=turn",
-                                "--save-embeddings", in("turned.h5")});
+                                "--save-embeddings", in("turned.h5"), "--json", in("embed.json")});
   ASSERT_EQ(turned.code, 0) << turned.err;
+  EXPECT_FALSE(holds(notes(), words));
+  EXPECT_TRUE(holds(notes(), "was trained on pictures with exif=ignore")) << notes();
   EXPECT_FALSE(holds(turned.err, "stored rotated")) << turned.err;
   EXPECT_TRUE(holds(turned.err, "note: the network was trained on pictures with exif=ignore, " +
                                     spec + ",exif=turn has exif=turn"));

@@ -146,13 +146,14 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   }
   DescribedRows rows;
   rows.set = embed_pictures(embedder, data, options, common);
-  note_rotated(data);
   if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // not for drawn pictures
   rows.name = options.data;
   rows.part = data.part();
   rows.text = data_text(spec, data);
   rows.categories = data.categories();
-  note_other_exif(exif, spec.text());
+  for (std::string text : {note_rotated(data), note_other_exif(exif, spec.text())}) {
+    if (!text.empty()) rows.notes.push_back(std::move(text));
+  }
   rows.skipped_images = static_cast<std::int64_t>(embedder.bad_images().size());
   rows.facts["precision"] = options.precision;
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
