@@ -60,7 +60,9 @@ class ProbeLoss final : public Command {
   bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
-    if (loss_.empty() || in_.empty()) {
+    if (!loss_.empty() && in_.empty()) fail<UsageError>("--loss {}: --in is missing", loss_);
+    if (loss_.empty() && !in_.empty()) fail<UsageError>("--in {}: --loss is missing", in_);
+    if (loss_.empty()) {
       fail<UsageError>(
           "give --loss NAME --in FILE for a loss, --image FILE for what the network sees of a "
           "picture, or --data SPEC for what is in a data set; see --help");

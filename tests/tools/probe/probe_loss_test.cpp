@@ -293,6 +293,15 @@ TEST_F(ProbeLoss, ArraysThatDoNotFitAreOneLine) {
           npz_file + ": 'targets' holds 7; give 1 for what belongs to a class, 0 for the rest");
 }
 
+TEST_F(ProbeLoss, SaysWhichFlagIsMissing) {
+  EXPECT_EQ(probe({"--loss", "smooth_ap", "--device", "cpu"}), 2);
+  EXPECT_EQ(error_, "error: --loss smooth_ap: --in is missing\n");
+  EXPECT_EQ(probe({"--in", path("in.h5"), "--device", "cpu"}), 2);
+  EXPECT_EQ(error_, "error: --in " + path("in.h5") + ": --loss is missing\n");
+  EXPECT_EQ(probe({"--device", "cpu"}), 2);
+  EXPECT_TRUE(error_.starts_with("error: give --loss NAME --in FILE for a loss, --image FILE"));
+}
+
 TEST_F(ProbeLoss, SaysWhatAFileLacks) {
   const LossData<double> plain = made_up::data(LossKind::kEmbeddings, {.rows = 6}, 4);
   write("plain.h5", plain);
