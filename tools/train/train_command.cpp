@@ -19,6 +19,9 @@
 
 #include <filesystem>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -98,7 +101,7 @@ class Train final : public Command {
     }
     for (const std::string& line : without_effect(given, settings_)) note(line);
     refuse_bytes_that_are_no_text();
-    if (start.checkpoint) compare(stored, table_.values(), *start.checkpoint, common);
+    if (start.checkpoint) start.changes = changes(stored, table_.values(), *start.checkpoint);
     start.open_batch = !table_.given("batch") && !start.checkpoint;
     // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
     if (!start.open_batch) check_shares(settings_, 1, 0);
@@ -217,10 +220,12 @@ class Train final : public Command {
     note_other_exif(training_exif(*start.weights), settings_.data);
   }
 
-  // Prints the settings in which a resumed run differs from the original; refuses changes for which
-  // the saved state would make no sense.
-  static void compare(const ordered_json& stored, const ordered_json& now,
-                      const Checkpoint& checkpoint, const CommonOptions& common) {
+  // Returns the settings in which a resumed run differs from the original, with a line for each;
+  // refuses changes for which the saved state would make no sense.
+  static std::vector<std::pair<std::string, std::string>> changes(const ordered_json& stored,
+                                                                  const ordered_json& now,
+                                                                  const Checkpoint& checkpoint) {
+    std::vector<std::pair<std::string, std::string>> out;
     for (const auto& [name, value] : now.items()) {
       const auto before = stored.find(name);
       if (before == stored.end() || *before == value) continue;
@@ -248,10 +253,10 @@ class Train final : public Command {
             "or begin anew with --weights {} and another --out",
             checkpoint.path(), checkpoint.path());
       }
-      if (common.processes->first()) {
-        tell("{}: {} in the checkpoint, {} from now on", name, before->dump(), value.dump());
-      }
+      out.emplace_back(name, fmt::format("{}: {} in the checkpoint, {} from now on", name,
+                                         before->dump(), value.dump()));
     }
+    return out;
   }
 
   TrainSettings settings_;

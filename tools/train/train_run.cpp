@@ -39,9 +39,11 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 void TrainRun::execute() {
+  const bool over = is_over();
+  if (processes_.first()) tell_changes(over);
   describe();
   require_equal_parameters(processes_, trainer_->parameters(), run_);
-  if (run_.epoch >= settings_.epochs || out_of_patience()) {
+  if (over) {
     finish_what_was_over();
   } else {
     require_room_to_save();
@@ -54,6 +56,19 @@ void TrainRun::execute() {
     print_summary();
   }
   write_result(common_, context_.threads(), result());
+}
+
+bool TrainRun::is_over() const { return run_.epoch >= settings_.epochs || out_of_patience(); }
+
+// Nothing is trained in a run that is over, whatever is asked for.
+void TrainRun::tell_changes(bool over) const {
+  for (const auto& [name, line] : start_.changes) {
+    if (over) {
+      note(fmt::format("--{}: has no effect on a run that is over", name));
+    } else {
+      tell("{}", line);
+    }
+  }
 }
 
 // A run that was killed between its last writes may have written only best.h5.

@@ -31,6 +31,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -41,6 +42,8 @@ struct RunStart {
   std::unique_ptr<Checkpoint> weights;     // initial weights of a new run
   std::unique_ptr<FolderLock> lock;        // only in the first process
   bool last_damaged = false;               // do not rotate last.h5 over the valid previous.h5
+  // Settings other than those of the checkpoint: name and, for the user, a line each.
+  std::vector<std::pair<std::string, std::string>> changes;
   // Whether the run may set --batch to what the classes can fill, --chunk to what fits in memory.
   bool open_batch = false, open_chunk = false;
 };
@@ -65,6 +68,8 @@ class TrainRun {
   void prepare_folder();
   void record_origin() const;
   void require_room_to_save();
+  bool is_over() const;
+  void tell_changes(bool over) const;
   void finish_what_was_over();
   void open_loader();
   void begin();

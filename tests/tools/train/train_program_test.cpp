@@ -73,7 +73,10 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   // A finished run has nothing left to do, and must not be overwritten unasked. Its settings stay
   // those that it was trained with.
   const std::string settings = file_text(in("run/settings.toml"));
-  EXPECT_TRUE(holds(resume("run", {"--epochs", "1", "--lr", "5"}).out, "all 2 epochs are done"));
+  const Finished over = resume("run", {"--epochs", "1", "--lr", "5"});
+  EXPECT_TRUE(holds(over.out, "all 2 epochs are done"));
+  EXPECT_TRUE(holds(over.err, "note: --lr: has no effect on a run that is over")) << over.err;
+  EXPECT_FALSE(holds(over.err, "from now on")) << over.err;
   EXPECT_EQ(file_text(in("run/settings.toml")), settings);
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
