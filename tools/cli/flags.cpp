@@ -60,6 +60,8 @@ template <class T> FlagCheck range_check(T least, T most, const char* kind) {
           range_text(least, most)};
 }
 
+constexpr double kMostFloat = 1e30;  // float32 ends at 3.4e38
+
 FlagCheck number_check(bool (*good)(double), const char* expected) {
   return {[good, expected](const std::string& word) {
     double value = 0;
@@ -101,11 +103,13 @@ FlagCheck whole_number(std::int64_t least) {
 }
 
 FlagCheck at_least_zero() {
-  return number_check([](double value) { return value >= 0; }, "a number of 0 or more");
+  return number_check([](double value) { return value >= 0 && value <= kMostFloat; },
+                      "a number of 0 or more, at most 1e30");
 }
 
 FlagCheck above_zero() {
-  return number_check([](double value) { return value > 0; }, "a number above 0");
+  return number_check([](double value) { return value > 0 && value <= kMostFloat; },
+                      "a number above 0, at most 1e30");
 }
 
 Flag Flag::check(const FlagCheck& check) const {

@@ -41,7 +41,7 @@ FlagCheck shown_values(const std::vector<std::string>& words);
 FlagCheck file_name();
 // For integers without a practical upper limit: up to 10^18.
 FlagCheck whole_number(std::int64_t least);
-// For numbers without an upper limit; the message says what was expected.
+// For numbers that float32 must hold: up to 1e30; the message says what was expected.
 FlagCheck at_least_zero();
 FlagCheck above_zero();
 
