@@ -31,8 +31,12 @@ std::int64_t pixels(const SurveyedPicture& picture) {
   return std::int64_t{picture.width} * picture.height;
 }
 
-std::string size_text(const SurveyedPicture& picture) {
-  return fmt::format("{} x {}", picture.width, picture.height);
+// "24 to 100", or "24" if all are alike.
+std::string range_of(const std::vector<SurveyedPicture>& pictures, int SurveyedPicture::*side) {
+  const auto [least, most] =
+      std::ranges::minmax(pictures, {}, [side](const auto& picture) { return picture.*side; });
+  return least.*side == most.*side ? fmt::format("{}", least.*side)
+                                   : fmt::format("{} to {}", least.*side, most.*side);
 }
 
 void print_some(const std::vector<std::string>& lines) {
@@ -94,8 +98,10 @@ class ProbeData final : public Command {
     report["unreadable"] = unreadable;
     write_result(common, context.threads(), std::move(report));
     if (!unreadable.empty()) {
-      fail<InputError>("{}: {} of {} cannot be read; mend or remove them", spec.text(),
-                       unreadable.size(), counted(images, "image"));
+      fail<InputError>(
+          "{}: {} of {} cannot be read; mend or remove them (train --max-bad {} and eval "
+          "--skip-bad leave them out)",
+          spec.text(), unreadable.size(), counted(images, "image"), unreadable.size());
     }
   }
 
@@ -151,7 +157,8 @@ class ProbeData final : public Command {
       const auto [small, large] =
           std::minmax_element(readable.begin(), readable.end(),
                               [](const auto& a, const auto& b) { return pixels(a) < pixels(b); });
-      print("  pixels: {} to {}\n", size_text(*small), size_text(*large));
+      print("  pixels: {} wide, {} high\n", range_of(readable, &SurveyedPicture::width),
+            range_of(readable, &SurveyedPicture::height));
       out["smallest"] = {small->width, small->height};
       out["largest"] = {large->width, large->height};
     }

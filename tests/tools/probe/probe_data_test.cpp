@@ -32,9 +32,10 @@ TEST_F(ProbeData, TellsWhatAFolderHoldsAndWhatIsWrongWithIt) {
   copy("shop/train/c1/1.png", "shop/test/t1/leaked.png");
   EXPECT_EQ(probe({"--data", path("shop"), "--json", path("r.json")}), 3);
   EXPECT_TRUE(holds(error_, "error: folder:" + path("shop") +
-                                ": 1 of 23 images cannot be read; mend or remove them\n"));
+                                ": 1 of 23 images cannot be read; mend or remove them (train "
+                                "--max-bad 1 and eval --skip-bad leave them out)\n"));
   EXPECT_TRUE(holds(out_, ", split train: 16 images of 4 classes, 1 to 5 in each\n"));
-  EXPECT_TRUE(holds(out_, "  pixels: 24 x 18 to 100 x 50\n"));
+  EXPECT_TRUE(holds(out_, "  pixels: 24 to 100 wide, 18 to 50 high\n"));
   EXPECT_TRUE(holds(out_, "1 .heic"));
   EXPECT_TRUE(holds(out_,
                     "  1 class of a single image, which has no other to find, and which "
@@ -64,10 +65,17 @@ TEST_F(ProbeData, NothingWrongIsZeroAndShort) {
   EXPECT_EQ(probe({"--data", "folder:" + path("flat")}), 0) << error_;
   EXPECT_EQ(out_, "folder:" + path("flat") +
                       ", the whole set (no splits): 4 images of 2 classes, 2 in each\n"
-                      "  pixels: 24 x 18 to 24 x 18\n");
+                      "  pixels: 24 wide, 18 high\n");
   EXPECT_EQ(probe({"--data", "glyphs"}), 2);
   EXPECT_TRUE(holds(error_, "is drawn, so that there are no files to look at"));
   EXPECT_EQ(probe({"--data", path("none")}), 2);
+}
+
+TEST_F(ProbeData, TheSidesOfAllPicturesAreTold) {
+  folder_.picture("flat/a/0.png", 1, 40, 10);
+  folder_.picture("flat/a/1.png", 2, 10, 30);
+  EXPECT_EQ(probe({"--data", "folder:" + path("flat")}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "  pixels: 10 to 40 wide, 10 to 30 high\n")) << out_;
 }
 
 // A set without a split `val`, or with an empty folder of that name, is looked through as it is.
