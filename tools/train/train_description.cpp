@@ -114,8 +114,10 @@ std::string trained_on_line(const TrainParts& parts) {
 
 // The images that are evaluated in addition to the held-out ones.
 std::string training_sample_line(const TrainParts& parts) {
-  return fmt::format("evaluated beside them each epoch: {} of training (--eval-train {})",
-                     counts(*parts.train_sample), parts.settings.eval_train);
+  return fmt::format(
+      "evaluated beside them each epoch: {} of training (--eval-train {}); compare their figures "
+      "over the epochs, not with those of the held-out classes, which are others",
+      counts(*parts.train_sample), parts.settings.eval_train);
 }
 
 std::string loss_line(const TrainParts& parts) {
