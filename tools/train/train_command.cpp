@@ -108,6 +108,15 @@ class Train final : public Command {
     start.open_chunk = !table_.given("batch") && !table_.given("chunk");
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);
+    const bool pictures = !read_data_spec(settings_.data).path.empty();
+    const bool chosen =
+        table_.given("arch") || !settings_.weights.empty() || start.checkpoint != nullptr;
+    if (!device.cuda && pictures && !chosen) {
+      note(fmt::format(
+          "{} on {} x {} pixels is slow without a GPU; --arch resnet18 or a smaller --image-size "
+          "is faster",
+          settings_.arch, settings_.image_size, settings_.image_size));
+    }
     for (const char* name : {"plans", "graph"}) {
       if (!device.cuda && given.contains(name)) {
         note(fmt::format("--{}: has no effect without a GPU", name));

@@ -547,6 +547,23 @@ TEST_F(FolderRun, ARunGoesNeitherAmongThePicturesNorOverForeignFiles) {
   EXPECT_EQ(train("album", "mine", {"--test-data", flat()}).code, 0);
 }
 
+// The default network takes long without a GPU, which must be said before the first step.
+TEST_F(FolderRun, TheDefaultNetworkIsSaidToBeSlowWithoutAGpu) {
+  const auto said = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {RK_BIN "/train", "--out",   in("slow"), "--device",
+                                      "cpu",           "--batch", "65536"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Finished refused = run_to_end(words, folder_->path().string());
+    EXPECT_TRUE(holds(refused.err, "a batch of 65536")) << refused.err;  // before any step
+    return refused.err;
+  };
+  const std::string pictures = flat() + ",val_classes=0.25";
+  EXPECT_TRUE(holds(said({"--data", pictures}),
+                    "note: resnet50 on 224 x 224 pixels is slow without a GPU; --arch resnet18"));
+  EXPECT_FALSE(holds(said({"--data", pictures, "--arch", "resnet50"}), "is slow"));
+  EXPECT_FALSE(holds(said({"--data", "glyphs"}), "is slow"));
+}
+
 TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
   folder_->classes("wide/train/c", 30, 2);
   folder_->classes("wide/test/t", 2, 2);
