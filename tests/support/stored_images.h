@@ -10,10 +10,9 @@
 
 namespace rk::testing {
 
-// Calls copy(stored offset, NHWC offset) for every element of a tensor, image or not.
-template <class F> void for_each_stored(const Program& program, TensorId id, F&& copy) {
-  const Shape& shape = program.shape(id);
-  const std::int64_t block = program.channel_block(id);
+// Calls copy(stored offset, NHWC offset) for every element of a tensor whose channels are stored in
+// blocks; block 0: as they are.
+template <class F> void for_each_stored(const Shape& shape, std::int64_t block, F&& copy) {
   if (block == 0) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(shape.elements()); ++i) copy(i, i);
     return;
@@ -30,14 +29,14 @@ template <class F> void for_each_stored(const Program& program, TensorId id, F&&
 inline std::vector<float> as_stored(const Program& program, TensorId id,
                                     const std::vector<float>& values) {
   std::vector<float> stored(values.size());
-  for_each_stored(program, id,
+  for_each_stored(program.shape(id), program.channel_block(id),
                   [&](std::size_t to, std::size_t from) { stored[to] = values[from]; });
   return stored;
 }
 
 inline std::vector<float> from_stored(const Program& program, TensorId id, const float* stored) {
   std::vector<float> values(static_cast<std::size_t>(program.shape(id).elements()));
-  for_each_stored(program, id,
+  for_each_stored(program.shape(id), program.channel_block(id),
                   [&](std::size_t from, std::size_t to) { values[to] = stored[from]; });
   return values;
 }
