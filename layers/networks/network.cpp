@@ -1,6 +1,7 @@
 #include "layers/networks/network.h"
 
 #include "engine/base/colours.h"
+#include "engine/base/note.h"
 #include "engine/device/precision.h"
 #include "engine/tape/layout.h"
 #include "layers/graphs/graph.h"
@@ -21,7 +22,13 @@ TensorId network_input(Program& program, std::int64_t batch, std::int64_t height
   }
   // The direct convolutions want the input of a first layer with three channels as planes of
   // pixels.
-  const std::int64_t planes = convolution_block() > 0 ? 1 : kColours;
+  const bool direct = convolution_block() > 0;
+  if (!direct) {
+    note(
+        "this processor has no AVX2, without which convolutions take some hundred times as long: "
+        "oneDNN computes them by its reference");
+  }
+  const std::int64_t planes = direct ? 1 : kColours;
   return program.input("input", {batch, height, width, kColours}, planes);
 }
 

@@ -1,4 +1,5 @@
 // What `bench` says, as its users see it.
+#include "engine/tape/layout.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
@@ -45,6 +46,18 @@ TEST_F(BenchRun, AnImageTooSmallForTheNetworkIsWrongUsage) {
   const Finished refused = bench({"step", "--arch", "inception_v3", "--image-size", "64"});
   EXPECT_EQ(refused.code, 2) << refused.err;
   EXPECT_TRUE(holds(refused.err, "--image-size 64: inception_v3 takes images of 75 or more"));
+}
+
+TEST_F(BenchRun, AProcessorWithoutDirectConvolutionsIsSaidToBeSlow) {
+  const Words step = {"step", "--arch",  "resnet20", "--image-size", "8", "--dim",
+                      "4",    "--batch", "4",        "--repeats",    "1"};
+  const Finished slow = bench(step, {"/usr/bin/env", "ONEDNN_MAX_CPU_ISA=SSE41"});
+  EXPECT_EQ(slow.code, 0) << slow.err;
+  const std::string said = "note: this processor has no AVX2";
+  EXPECT_TRUE(holds(slow.err, said));
+  EXPECT_EQ(slow.err.find(said), slow.err.rfind(said)) << "said twice";
+  if (convolution_block() == 0) GTEST_SKIP() << "so it is here";
+  EXPECT_FALSE(holds(bench(step).err, said));
 }
 
 // `bench step` has no --chunk; whoever follows its advice must get a result.
