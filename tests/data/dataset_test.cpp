@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -130,6 +132,14 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
   EXPECT_TRUE(holds(input_error(held, Split::kTest),
                     "no test split, there is train, val; ask for one of these (eval: --split train "
                     "or --split val)"));
+  EXPECT_EQ(train.part(), "split train");
+  EXPECT_EQ(val.part(), "split val");
+  // The share is rounded to the nearest number of classes.
+  const auto held_of = [&](const char* share) {
+    return open_dataset(folder.spec() + ",val_classes=" + share, Split::kVal).classes().size();
+  };
+  EXPECT_EQ(held_of("0.26"), 3U);
+  EXPECT_EQ(held_of("0.24"), 2U);
 
   // In random order, too, each class is in exactly one of the two splits; another val_seed draws
   // other classes.
@@ -145,6 +155,19 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
     EXPECT_EQ(all.size(), 10U);
   }
   EXPECT_GE(drawn.size(), 2U);
+}
+
+// Of two classes, either may be drawn.
+TEST(Folder, AnyClassMayBeHeldOut) {
+  const PictureFolder folder;
+  folder.classes("c", 2, 1);
+  std::set<std::vector<std::string>> drawn;
+  for (int seed = 0; seed < 8; ++seed) {
+    const std::string spec =
+        fmt::format("{},val_classes=0.5,val_order=random,val_seed={}", folder.spec(), seed);
+    drawn.insert(class_names(open_dataset(spec, Split::kVal)));
+  }
+  EXPECT_EQ(drawn.size(), 2U);
 }
 
 // merge=3 merges three classes of a category each; classes left over go into the category's last
@@ -209,6 +232,12 @@ TEST(KnownClasses, AreFoundHoweverTheyWereRead) {
   EXPECT_EQ(count(whole, whole), 8);
   EXPECT_EQ(count(plain, plain), 6);
   for (const Dataset* trained_on : {&plain, &merged}) EXPECT_EQ(count(*trained_on, test), 0);
+  // The category is part of the name, a split is not.
+  folder.classes("train/k/c", 1, 1);
+  const Dataset categories = open_dataset(folder.spec(), Split::kTrain);
+  EXPECT_EQ(count(plain, categories), 6);
+  EXPECT_EQ(KnownClasses({"l/c0"}).count(categories), 0);
+  EXPECT_EQ(KnownClasses({"test/k/c0"}).count(categories), 1);
   // A selection of merged classes still knows their parts.
   EXPECT_EQ(merged.select({1}).class_names(),
             (std::vector<std::string>{"c3+c4+c5", "c3", "c4", "c5"}));
@@ -224,6 +253,9 @@ TEST(Folder, SmallClassesCanBeLeftOut) {
   EXPECT_EQ(text_of(open_dataset(folder.spec() + ",min_images=2", Split::kTrain).left_out()),
             "1 class below min_images ('small0')");
   EXPECT_TRUE(open_dataset(folder.spec(), Split::kTrain).left_out().empty());
+  folder.write("big0/notes.txt", "hello");
+  EXPECT_EQ(text_of(open_dataset(folder.spec() + ",min_images=2", Split::kTrain).left_out()),
+            "files that are no images it reads: 1 .txt; 1 class below min_images ('small0')");
 }
 
 // A class with a single query picture may have more in the gallery.
@@ -255,6 +287,19 @@ TEST(Folder, FingerprintSeesNamesLabelsAndOrder) {
   EXPECT_NE(open_dataset(folder.spec(), Split::kTrain).fingerprint(), before);
 }
 
+// Checkpoints hold it, so that it stays what it is: FNV-1a of names, categories and numbers, each
+// ended by a byte that no text holds.
+TEST(Folder, FingerprintIsThatOfOlderCheckpoints) {
+  const PictureFolder folder;
+  folder.picture("x/a/0.png", 1);
+  folder.picture("y/b/0.png", 1);
+  std::uint64_t expected = 0xCBF29CE484222325;
+  for (const char c : std::string("x/a/0/0\xFFy/b/1/0\xFFx/a/0.png/0/0\xFFy/b/0.png/0/1\xFF")) {
+    expected = (expected ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  }
+  EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).fingerprint(), expected);
+}
+
 TEST(Folder, BadFoldersAreNamed) {
   const PictureFolder folder;
   const std::string root = folder.path().string();
@@ -284,6 +329,17 @@ TEST(Folder, BadFoldersAreNamed) {
   EXPECT_TRUE(holds(input_error(folder.spec()), "/b/c/d: folders too deep"));
   EXPECT_TRUE(holds(input_error(folder.spec()), "class/image, move them up"));
   EXPECT_TRUE(holds(input_error(folder.spec() + ",splits=none"), "for categories: leave it out"));
+}
+
+// An empty folder of a split's name is no class.
+TEST(Folder, WhatMayBeASplitIsNamed) {
+  const PictureFolder folder;
+  for (const char* name : {"bus", "car", "tram", "van"}) {
+    folder.picture(fmt::format("{}/1.png", name), 1);
+  }
+  std::filesystem::create_directory(folder.path() / "train");
+  EXPECT_TRUE(holds(input_error(folder.spec()),
+                    "'train' would be a split, 'bus', 'car', 'tram' and 1 more would be none"));
 }
 
 TEST(Folder, AMisspeltSplitIsGuessed) {
@@ -373,6 +429,11 @@ TEST(Folder, SplitsByEveryName) {
   EXPECT_EQ(class_names(test), (std::vector<std::string>{"c", "d"}));
   EXPECT_EQ(test.members()[0].size(), 2U);
   for (std::int64_t i = 0; i < test.size(); ++i) EXPECT_EQ(test.load(i).width(), 24);
+  // A test folder is the whole test, whatever lies in the others.
+  folder.picture("test/t/1.png", 1);
+  EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTest)),
+            (std::vector<std::string>{"t"}));
+  std::filesystem::remove_all(folder.path() / "test");
 
   // A class must not be both trained on and in the gallery.
   folder.picture("Gallery/a/1.png", 6);
@@ -386,6 +447,18 @@ TEST(Folder, SplitsByEveryName) {
   EXPECT_TRUE(holds(usage_error(folder.spec() + ",splits=yes"), "splits=yes is neither"));
   EXPECT_EQ(parse_split("VALIDATION"), Split::kVal);
   EXPECT_EQ(parse_split("Gallery"), Split::kGallery);
+}
+
+// Both sides of a test together are in the order of a folder alone.
+TEST(Folder, CategoriesOfATestAreInOrder) {
+  const PictureFolder folder;
+  for (const char* name : {"query/b/x/1.png", "query/b-1/y/1.png", "gallery/b-1/z/1.png"}) {
+    folder.picture(name, 1);
+  }
+  EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTest)),
+            (std::vector<std::string>{"b/x", "b-1/y", "b-1/z"}));
+  EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kQuery)),
+            (std::vector<std::string>{"b/x", "b-1/y"}));
 }
 
 TEST(Folder, AClassMayHaveTheNameOfASplit) {
@@ -406,9 +479,14 @@ TEST(Folder, WhatIsLeftOutIsCounted) {
   }
   const Dataset data = open_dataset(folder.spec() + ",val_classes=0.5", Split::kTrain);
   EXPECT_EQ(text_of(data.left_out().files), "2 .heic, 1 .mp4, 1 without an ending");
-  for (const char* name : {"c2", "c3", "c4", "c5"}) {
+  EXPECT_EQ(text_of(open_dataset(folder.spec() + ",merge=2", Split::kTrain).left_out()),
+            text_of(data.left_out()));
+  for (const char* name : {"c2", "c3", "c4"}) {
     std::filesystem::create_directory(folder.path() / name);
   }
+  EXPECT_TRUE(holds(text_of(open_dataset(folder.spec(), Split::kTrain).left_out()),
+                    "3 empty folders ('c2', 'c3', 'c4')"));
+  std::filesystem::create_directory(folder.path() / "c5");
   const Dataset more = open_dataset(folder.spec(), Split::kTrain);
   EXPECT_EQ(more.classes().size(), 2U);
   EXPECT_EQ(text_of(more.left_out()),
@@ -417,6 +495,20 @@ TEST(Folder, WhatIsLeftOutIsCounted) {
   const PictureFolder hollow;
   std::filesystem::create_directories(hollow.path() / "a");
   EXPECT_TRUE(holds(input_error(hollow.spec()), "its folders are empty"));
+  // Wherever it lies: beside the categories, beside their classes, on either side of a test.
+  const PictureFolder deep;
+  deep.classes("query/cars/c", 1, 1);
+  deep.classes("gallery/cars/c", 1, 1);
+  for (const char* name : {"query/b.heic", "query/cars/c.heic", "query/cars/c0/d.heic",
+                           "gallery/cars/e.mp4", "gallery/cars/c0/f.mp4"}) {
+    deep.write(name, "x");
+  }
+  const auto left_out = [&](Split split) {
+    return text_of(open_dataset(deep.spec(), split).left_out().files);
+  };
+  EXPECT_EQ(left_out(Split::kTest), "3 .heic, 2 .mp4");
+  EXPECT_EQ(left_out(Split::kQuery), "3 .heic");
+  EXPECT_EQ(left_out(Split::kGallery), "2 .mp4");
 }
 
 TEST(Folder, ValClassesWhereThereIsAValSplit) {
@@ -436,6 +528,21 @@ TEST(Dataset, UnknownKindsAndOptionsSuggestNearOnes) {
   EXPECT_TRUE(holds(usage_error("glyphs:val_order=upside"), "val_order=upside"));
   EXPECT_TRUE(holds(usage_error("glyphs:val_classes=1"), "nothing to train on"));
   EXPECT_TRUE(holds(message_of<UsageError>([] { parse_split("tset"); }), "did you mean test?"));
+}
+
+TEST(Dataset, HomeIsShort) {
+  const char* given = std::getenv("HOME");
+  const std::string home = given == nullptr ? "" : given;
+  setenv("HOME", "/home/somebody", 1);
+  EXPECT_EQ(read_data_spec("folder:~").path, "/home/somebody");
+  EXPECT_EQ(read_data_spec("folder:~/pics").path, "/home/somebody/pics");
+  EXPECT_EQ(read_data_spec("folder:~pics").path, "~pics");
+  EXPECT_EQ(read_data_spec("folder:pics/~").path, "pics/~");
+  if (given == nullptr) {
+    unsetenv("HOME");
+  } else {
+    setenv("HOME", home.c_str(), 1);
+  }
 }
 
 TEST(Dataset, OneClassCannotBeDivided) {
