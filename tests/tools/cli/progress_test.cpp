@@ -73,6 +73,22 @@ TEST(Progress, CountsGoBeforeTheBar) {
   EXPECT_EQ(progress_bar(example(), 55), "epoch 3   34%  [####----------]  1:15 left  loss 0.231");
 }
 
+TEST(Progress, OnlyAllOfItIsAHundredPercent) {
+  ProgressState state = example();
+  state.done = 999;
+  EXPECT_TRUE(
+      progress_bar(state, 120).starts_with("epoch 3   99%  [#############################-]"));
+  state.done = 1000;
+  EXPECT_TRUE(
+      progress_bar(state, 120).starts_with("epoch 3  100%  [##############################]"));
+}
+
+TEST(Progress, TheShortestBarHasFivePlaces) {
+  int width = 1;
+  while (progress_bar(example(), width).find('[') == std::string::npos) ++width;
+  EXPECT_NE(progress_bar(example(), width).find("[#----]"), std::string::npos) << width;
+}
+
 TEST(Progress, FitsEveryWidth) {
   for (int width = 1; width <= 140; ++width) {
     EXPECT_LE(static_cast<int>(progress_bar(example(), width).size()), width);

@@ -77,6 +77,32 @@ TEST(ContactSheet, ScoresStandBelowTheirPictures) {
   EXPECT_NE(caption(0.25F), caption(-0.25F));
 }
 
+// In dots of three pixels, three dots wide and five high, with one between characters.
+TEST(ContactSheet, ScoresAreReadable) {
+  const auto caption = [](float score, int characters) {
+    std::vector<std::string> problems;
+    const Image sheet = contact_sheet({{"/nowhere", {{"/nowhere", score}}}}, {}, problems);
+    std::vector<std::string> rows(5);
+    for (int y = 0; y < 5; ++y) {
+      for (int x = 0; x < 4 * characters - 1; ++x) {
+        const bool ink = *sheet.pixel(kResultLeft + 3 * x + 1, 8 + 128 + 4 + 3 * y + 1) == 60;
+        rows[static_cast<std::size_t>(y)] += ink ? '#' : '.';
+      }
+    }
+    return rows;
+  };
+  EXPECT_EQ(caption(0.4726F, 6), (std::vector<std::string>{"###.....#.#.###.###.###",  //
+                                                           "#.#.....#.#...#...#.#..",  //
+                                                           "#.#.....###...#.###.###",  //
+                                                           "#.#.......#..#..#...#.#",  //
+                                                           "###..#....#..#..###.###"}));
+  EXPECT_EQ(caption(-1.3589F, 7), (std::vector<std::string>{".....#......###.###.###.###",  //
+                                                            "....##........#.#...#.#.#.#",  //
+                                                            "###..#......###.###.###.###",  //
+                                                            ".....#........#...#.#.#...#",  //
+                                                            "....###..#..###.###.###.###"}));
+}
+
 TEST(ContactSheet, IsBoundedAndNamesWhatItCannotShow) {
   SheetRow row{"/nowhere/query.png", {}};
   for (int i = 0; i < 12; ++i) row.results.push_back({"/nowhere/result.png", 1});
@@ -86,6 +112,11 @@ TEST(ContactSheet, IsBoundedAndNamesWhatItCannotShow) {
   ASSERT_EQ(problems.size(), 50U * 13U);
   EXPECT_TRUE(holds(problems.front(), "/nowhere/query.png: cannot be opened"));
   EXPECT_EQ(*sheet.pixel(kResultLeft + 5, 8 + 5), 200);  // grey in place of the picture
+  // Ten results fill a line, eleven begin another.
+  row.results.resize(10);
+  EXPECT_EQ(contact_sheet({row}, {}, problems).height(), 8 + 128 + 23 + 8);
+  row.results.push_back(row.results.front());
+  EXPECT_EQ(contact_sheet({row}, {}, problems).height(), 8 + 2 * (128 + 23 + 8));
   problems.clear();
   row.results.resize(20'000, row.results.front());
   EXPECT_EQ(contact_sheet({row}, {}, problems).height(), 8 + 5 * (128 + 23 + 8));

@@ -2,6 +2,7 @@
 #include "engine/base/error.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/read_rows.h"
+#include "retrieval/statistics/bootstrap.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/page.h"
 #include "tests/tools/train/train_program.h"
@@ -11,7 +12,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -138,16 +141,51 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_TRUE(holds(done.out, "\nB: " + in("b") + "; the network was trained on none of these"));
   EXPECT_TRUE(holds(done.out, "90 % interval of B - A"));
   const json result = said();
+  std::vector<PerQuery> queries(2);
   for (std::size_t r = 0; r < 2; ++r) {
     const std::string name = r == 0 ? "a" : "b";
     EXPECT_EQ(result["runs"][r]["run"], in(name));
     EXPECT_FALSE(result["runs"][r]["metrics"].contains("per_query"));
-    ASSERT_EQ(run({RK_BIN "/eval", "--checkpoint", in(name + "/best.h5"), "--data",
-                   "folder:" + in("pics"), "--threads", "2", "--json", in("one.json")})
-                  .code,
-              0);
-    const json one = json::parse(file_text(in("one.json")));
-    EXPECT_EQ(result["runs"][r]["metrics"]["map_at_r"], one["metrics"]["map_at_r"]);
+    ASSERT_EQ(
+        run({RK_BIN "/eval", "--checkpoint", in(name + "/best.h5"), "--data",
+             "folder:" + in("pics"), "--threads", "2", "--per-query", "--json", in("one.json")})
+            .code,
+        0);
+    const json one = json::parse(file_text(in("one.json")))["metrics"];
+    EXPECT_EQ(result["runs"][r]["metrics"]["map_at_r"], one["map_at_r"]);
+    const json& of = one["per_query"];
+    for (const auto& [values, key] : {std::pair{&queries[r].ap, "ap"},
+                                      {&queries[r].ap_at_r, "ap_at_r"},
+                                      {&queries[r].r_precision, "r_precision"}}) {
+      *values = of[key].get<std::vector<double>>();
+    }
+    queries[r].first_hit_rank = of["first_hit_rank"].get<std::vector<std::int64_t>>();
+    queries[r].num_relevant = of["num_relevant"].get<std::vector<std::int64_t>>();
+  }
+  // Every line has its own values and interval.
+  const std::vector<std::int64_t> recall_at = {1, 2, 4, 8};
+  const RankIntervals of = bootstrap_difference(Context(1), queries[0], queries[1], recall_at,
+                                                {.confidence = 0.9, .classes = {}});
+  std::vector<std::tuple<std::string, std::string, Interval>> lines = {
+      {"R-Precision", "r_precision", of.r_precision},
+      {"MAP@R", "map_at_r", of.map_at_r},
+      {"mAP", "map", of.map}};
+  for (std::size_t k = 0; k < recall_at.size(); ++k) {
+    lines.emplace_back(fmt::format("R@{}", recall_at[k]), fmt::format("recall_at_{}", recall_at[k]),
+                       of.recall[k]);
+  }
+  for (const auto& [name, key, interval] : lines) {
+    const double a = result["runs"][0]["metrics"][key], b = result["runs"][1]["metrics"][key];
+    EXPECT_EQ(result["difference"][key],
+              json({{"value", b - a}, {"low", interval.low}, {"high", interval.high}}))
+        << key;
+    std::string told = "not told apart";
+    if (interval.low > 0) told = "B is higher";
+    if (interval.high < 0) told = "A is higher";
+    const std::string line =
+        fmt::format("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {:+.4f} to {:+.4f}   {}\n", name, a, b,
+                    b - a, interval.low, interval.high, told);
+    EXPECT_TRUE(holds(done.out, line)) << line << done.out;
   }
   const json& difference = result["difference"]["map_at_r"];
   EXPECT_EQ(difference["value"].get<double>(),
@@ -182,8 +220,11 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_TRUE(holds(page("one.html").text, note));
 
   // A run compared with itself must show no difference.
-  ASSERT_EQ(
-      run(eval({"--compare", in("a"), in("a/best.h5"), "--data", "folder:" + in("pics")})).code, 0);
+  const Finished itself =
+      run(eval({"--compare", in("a"), in("a/best.h5"), "--data", "folder:" + in("pics")}));
+  ASSERT_EQ(itself.code, 0) << itself.err;
+  EXPECT_TRUE(holds(itself.out, "not told apart"));
+  EXPECT_FALSE(holds(itself.out, "is higher")) << itself.out;
   EXPECT_EQ(said()["difference"]["map"]["low"], 0.0);
   EXPECT_EQ(said()["difference"]["map"]["high"], 0.0);
 
