@@ -1,5 +1,7 @@
 #include "tools/probe/probe_data.h"
 
+#include "data/images/encode_png.h"
+#include "tests/data/rotated_png.h"
 #include "tests/support/child_process.h"
 #include "tests/tools/probe/probe_run.h"
 
@@ -7,6 +9,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -76,6 +79,56 @@ TEST_F(ProbeData, TheSidesOfAllPicturesAreTold) {
   folder_.picture("flat/a/1.png", 2, 10, 30);
   EXPECT_EQ(probe({"--data", "folder:" + path("flat")}), 0) << error_;
   EXPECT_TRUE(holds(out_, "  pixels: 10 to 40 wide, 10 to 30 high\n")) << out_;
+}
+
+// More pictures than are looked at between two checks for signals.
+TEST_F(ProbeData, EveryPictureIsLookedAt) {
+  for (std::uint64_t i = 0; i < 70; ++i) folder_.picture(fmt::format("many/a/{}.png", i), i);
+  folder_.picture("many/b/0.png", 100, 20, 60);
+  folder_.picture("many/b/1.png", 101, 30, 30);  // wider, but smaller
+  const std::vector<std::byte> png = encode_png(noise_image(24, 18, 102));
+  folder_.write("many/b/2.png",
+                rotated_png({reinterpret_cast<const char*>(png.data()), png.size()}));
+  folder_.write("many/b/3.png", "no picture");
+  EXPECT_EQ(probe({"--data", path("many"), "--json", path("r.json")}), 3);
+  EXPECT_TRUE(holds(out_,
+                    ": 74 images of 2 classes, 4 to 70 in each\n"
+                    "  pixels: 20 to 30 wide, 18 to 60 high\n"
+                    "  stored rotated or mirrored (EXIF): 1, used as stored; "));
+  EXPECT_TRUE(holds(out_, "  cannot be read, 1 of them:\n    " + path("many/b/3.png") + ": "));
+  const json split = json::parse(file_text(path("r.json")))["splits"][0];
+  EXPECT_EQ(split["smallest"], json({24, 18}));
+  EXPECT_EQ(split["largest"], json({20, 60}));
+  EXPECT_EQ(split["lying"], 1);
+  EXPECT_EQ(split["unreadable"], 1);
+  EXPECT_EQ(split["fewest_in_a_class"], 4);
+  EXPECT_EQ(split["most_in_a_class"], 70);
+  EXPECT_EQ(json::parse(file_text(path("r.json")))["equal_files"], json::array());
+}
+
+TEST_F(ProbeData, TenOfManyAreNamed) {
+  const auto expect_more = [&](const char* folder, bool more) {
+    EXPECT_EQ(probe({"--data", path(folder)}), 0) << error_;
+    EXPECT_TRUE(holds(out_, "    c8\n    c9\n")) << out_;
+    EXPECT_FALSE(holds(out_, "    d10\n")) << out_;
+    EXPECT_EQ(out_.find(" more, all in --json FILE\n") != std::string::npos, more) << out_;
+  };
+  for (std::uint64_t i = 0; i < 11; ++i) {
+    if (i < 10) folder_.picture(fmt::format("ten/c{}/0.png", i), i);
+    folder_.picture(fmt::format("eleven/{}{}/0.png", i < 10 ? "c" : "d", i), i);
+  }
+  expect_more("ten", false);
+  expect_more("eleven", true);
+}
+
+TEST_F(ProbeData, EqualFilesAreCountedByWhereTheyLie) {
+  const std::pair<const char*, std::uint64_t> pictures[] = {
+      {"train/a/0", 1}, {"train/a/1", 1}, {"train/b/0", 2}, {"train/c/0", 2},
+      {"train/d/0", 3}, {"test/e/0", 3},  {"test/e/1", 4}};
+  for (const auto& [name, seed] : pictures) folder_.picture(fmt::format("set/{}.png", name), seed);
+  EXPECT_EQ(probe({"--data", path("set")}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "equal content: 3 (in different classes 2, in different splits 1)\n"))
+      << out_;
 }
 
 // A set without a split `val`, or with an empty folder of that name, is looked through as it is.
