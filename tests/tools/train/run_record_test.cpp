@@ -1,5 +1,6 @@
 // What a run records of its epochs, and what follows from that: the best epoch, and when to stop.
 #include "tests/tools/train/train_program.h"
+#include "tools/train/monitor.h"
 #include "weights/checkpoint.h"
 
 #include <fmt/format.h>
@@ -166,7 +167,24 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
   EXPECT_TRUE(holds(unknown.err, "--monitor: recal_at_1 is none of its values")) << unknown.err;
   EXPECT_TRUE(holds(unknown.err, "recall_at_1")) << unknown.err;
 
-  // Resumed with another metric, the best so far must be taken from the recorded lines.
+  // Resumed with another metric, the best so far must be taken from the recorded lines: not from
+  // that of the start, and not from epochs without a value.
+  const Checkpoint by_jsd(in("jsd/last.h5"));
+  RunState weighed = by_jsd.run();
+  weighed.history = {R"({"epoch": 0, "map_at_r": 0.9})", R"({"epoch": 1, "map_at_r": null})",
+                     R"({"epoch": 2, "map_at_r": 0.2})", R"({"epoch": 3, "map_at_r": 0.4})",
+                     R"({"epoch": 4, "map_at_r": 0.3})"};
+  TrainSettings settings;
+  settings.monitor = "map_at_r";
+  EXPECT_TRUE(compare_again(weighed, by_jsd, settings, true, [](const std::string&) {}));
+  EXPECT_EQ(weighed.best, 0.4);
+  EXPECT_EQ(weighed.since_best, 1);
+  // Where no epoch has a value, nothing is left of the metric before, nor of its patience.
+  weighed.history.resize(2);
+  weighed.since_best = 7;
+  EXPECT_FALSE(compare_again(weighed, by_jsd, settings, true, [](const std::string&) {}));
+  EXPECT_EQ(weighed.best, RunState{}.best);
+  EXPECT_EQ(weighed.since_best, 0);
   const Finished other = resume("jsd", {"--epochs", "5", "--monitor", "map_at_r"});
   ASSERT_EQ(other.code, 0) << other.err;
   EXPECT_TRUE(holds(other.err, "monitor: \"jsd\" in the checkpoint, \"map_at_r\" from now on"));
