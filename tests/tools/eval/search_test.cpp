@@ -1,8 +1,11 @@
 // Searching an index by pictures, as users do it.
 #include "data/images/decode.h"
+#include "data/images/encode_png.h"
 #include "retrieval/files/embeddings_file.h"
+#include "tests/data/rotated_png.h"
 #include "tests/tools/train/train_program.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace rk {
@@ -142,6 +145,36 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   EXPECT_TRUE(holds(end.err, "is the file that is read"));
 }
 
+// It holds 50 queries and 50 results of each.
+TEST_F(SearchRun, ASheetSaysWhatItLeavesOut) {
+  const EmbeddingSet index = read_embeddings(in("index.h5"));
+  const auto write_index = [&](std::size_t rows) {
+    EmbeddingSet more = index;
+    while (more.labels.size() < rows) {
+      more.embeddings.insert(more.embeddings.end(), index.embeddings.begin(),
+                             index.embeddings.begin() + index.dim);
+      more.labels.push_back(index.labels[0]);
+      more.paths.push_back(index.paths[0]);
+    }
+    write_embeddings(in("more.h5"), more);
+  };
+  const auto expect_sheet = [&](const Words& words, const std::string& told) {
+    const Finished end = search(words);
+    ASSERT_EQ(end.code, 0) << end.err;
+    EXPECT_TRUE(holds(end.out, "contact sheet" + told + ": " + in("sheet.png") + "\n"));
+  };
+  const Words results = {"--index", in("more.h5"), "--query", in("set/c1/2.png"), "--topk", "60"};
+  write_index(50);
+  expect_sheet(results, "");
+  write_index(51);
+  expect_sheet(results, " (the first 50 results)");
+  const Words queries = {"--index", in("index.h5"), "--query", in("many"), "--topk", "1"};
+  for (std::uint64_t i = 0; i < 50; ++i) folder_.picture(fmt::format("many/{}.png", i), i);
+  expect_sheet(queries, "");
+  folder_.picture("many/50.png", 50);
+  expect_sheet(queries, " (the first 50 queries)");
+}
+
 // A sheet is written as PNG, so names with another format's ending must be refused.
 TEST_F(SearchRun, ASheetIsNoJpeg) {
   for (const char* name : {"sheet.jpg", "sheet.hdf5"}) {
@@ -178,6 +211,25 @@ TEST_F(SearchRun, AnIndexOfPicturesTurnedOtherwiseIsNoted) {
           ",exif=turn\n"));
   EXPECT_FALSE(holds(said("index.h5"), "exif="));
   EXPECT_FALSE(holds(said("old.h5"), "exif="));
+}
+
+// However the network of the queries sees them.
+TEST_F(SearchRun, ResultsAreShownAsTheyWereEmbedded) {
+  Image white(40, 10);
+  std::fill_n(white.data(), white.bytes(), std::uint8_t{255});
+  const std::vector<std::byte> png = encode_png(white);
+  folder_.write("lies.png", rotated_png({reinterpret_cast<const char*>(png.data()), png.size()}));
+  EmbeddingSet one = read_embeddings(in("index.h5"));
+  one.embeddings.resize(static_cast<std::size_t>(one.dim));
+  one.labels.resize(1);
+  one.paths = {in("lies.png")};
+  for (const char* exif : {"turn", "ignore"}) {
+    one.exif = exif;
+    write_embeddings(in("one.h5"), one);
+    ASSERT_EQ(search({"--index", in("one.h5"), "--query", in("set/c1/2.png")}).code, 0);
+    const Image sheet = read_image(in("sheet.png"));
+    EXPECT_EQ(*sheet.pixel(8 + 128 + 32 + 64, 8 + 2) == 255, one.exif == "turn") << exif;
+  }
 }
 
 TEST_F(SearchRun, AnIndexWithoutPathsHasNumbersForNamesAndNoSheet) {
