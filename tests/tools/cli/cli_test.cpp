@@ -127,6 +127,21 @@ TEST(Cli, NamesOfFilesAreNeitherEmptyNorTooLong) {
   EXPECT_NO_THROW(flags.parse({"--out", std::string(400, 'x') + "/" + std::string(230, 'y')}));
 }
 
+TEST(Cli, RangesIncludeTheirEndsAndAboveZeroIsNotZero) {
+  const auto takes = [](const FlagCheck& check, const char* word) {
+    return check.problem(word).empty();
+  };
+  EXPECT_FALSE(takes(above_zero(), "0"));
+  EXPECT_FALSE(takes(above_zero(), "-0.5"));
+  EXPECT_TRUE(takes(above_zero(), "1e-9"));
+  EXPECT_TRUE(takes(at_least_zero(), "0"));
+  EXPECT_FALSE(takes(at_least_zero(), "-1e-9"));
+  EXPECT_FALSE(takes(in_range(2, 5), "1"));
+  EXPECT_TRUE(takes(in_range(2, 5), "2"));
+  EXPECT_TRUE(takes(in_range(2, 5), "5"));
+  EXPECT_FALSE(takes(in_range(2, 5), "6"));
+}
+
 TEST(Cli, NumbersThatNoVariableHoldsAreRefused) {
   std::int64_t count = 0;
   float small = 0;
