@@ -4,13 +4,13 @@
 #include "retrieval/evaluate.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
-#include <string>
 
 namespace rk {
 namespace {
@@ -160,13 +160,13 @@ TEST(Nearest, InterruptionEnds) {
 TEST(Nearest, WhatIsNotFiniteIsNamed) {
   EmbeddingSet set = grid_set(30, 6, 3);
   set.embeddings[17 * 6 + 2] = std::numeric_limits<float>::quiet_NaN();
+  const EmbeddingSet fine = grid_set(30, 6, 3);
+  const EmbeddingView bad = set.view();
   const Context context(1);
-  try {
-    nearest(context, set.view(), nullptr, {});
-    FAIL() << "taken";
-  } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("row 17"), std::string::npos) << error.what();
-  }
+  EXPECT_TRUE(holds(message_of<InputError>([&] { nearest(context, bad, nullptr, {}); }),
+                    "embeddings: row 17 holds a value that is not finite"));
+  EXPECT_TRUE(holds(message_of<InputError>([&] { nearest(context, fine.view(), &bad, {}); }),
+                    "gallery: row 17 holds a value that is not finite"));
 }
 
 }  // namespace
