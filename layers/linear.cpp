@@ -24,34 +24,46 @@ class LinearNode final : public Node {
         weight_(weight),
         bias_(bias) {}
 
+  void bind(const NodeMemory& memory) override {
+    Node::bind(memory);
+    const Tensor &dy = memory.output_gradient, &dx = memory.input_gradients[0];
+    const Factor<float> x{memory.inputs[0].as<float>(), n_, k_, k_};
+    const Factor<float> w{parameters_.device_value(weight_), m_, k_, k_};
+    forward_ = PreparedGemm(context_, {.a = x,
+                                       .b = transposed(w),
+                                       .c = {memory.output.as<float>(), n_, m_, m_},
+                                       .accumulate = bias_ >= 0});
+    if (dy.data == nullptr) return;
+    const Factor<float> rows{dy.as<float>(), n_, m_, m_};
+    weight_gradient_ = PreparedGemm(
+        context_,
+        {.a = transposed(rows), .b = x, .c = {parameters_.device_gradient(weight_), m_, k_, k_}});
+    if (dx.data == nullptr) return;
+    input_gradient_ = PreparedGemm(context_, {.a = rows,
+                                              .b = w,
+                                              .c = {dx.as<float>(), n_, k_, k_},
+                                              .accumulate = memory.uses[0].accumulate});
+  }
+
   void forward() override {
-    auto* y = memory_.output.as<float>();
     if (bias_ >= 0) {
       launch(context_, FillRows{.rows = static_cast<int>(n_),
                                 .columns = static_cast<int>(m_),
                                 .row = parameters_.device_value(bias_),
-                                .y = y});
+                                .y = memory_.output.as<float>()});
     }
-    gemm(context_,
-         {.a = x(), .b = transposed(weight()), .c = {y, n_, m_, m_}, .accumulate = bias_ >= 0});
+    forward_.run();
   }
 
   void backward() override {
-    gemm(
-        context_,
-        {.a = transposed(dy()), .b = x(), .c = {parameters_.device_gradient(weight_), m_, k_, k_}});
+    weight_gradient_.run();
     if (bias_ >= 0) {
       launch(context_, ColumnSums<float, float>{.rows = static_cast<int>(n_),
                                                 .columns = static_cast<int>(m_),
-                                                .values = dy().data,
+                                                .values = memory_.output_gradient.as<float>(),
                                                 .sums = parameters_.device_gradient(bias_)});
     }
-    const Tensor& dx = memory_.input_gradients[0];
-    if (dx.data == nullptr) return;
-    gemm(context_, {.a = dy(),
-                    .b = weight(),
-                    .c = {dx.as<float>(), n_, k_, k_},
-                    .accumulate = memory_.uses[0].accumulate});
+    if (memory_.input_gradients[0].data != nullptr) input_gradient_.run();
   }
 
   // The matrix products are this layer's floor.
@@ -59,14 +71,11 @@ class LinearNode final : public Node {
   void backward_floor() override { backward(); }
 
  private:
-  Factor<float> x() const { return {memory_.inputs[0].as<float>(), n_, k_, k_}; }
-  Factor<float> dy() const { return {memory_.output_gradient.as<float>(), n_, m_, m_}; }
-  Factor<float> weight() const { return {parameters_.device_value(weight_), m_, k_, k_}; }
-
   const Context& context_;
   Parameters& parameters_;
   std::int64_t n_, k_, m_;
   ParameterId weight_, bias_;  // bias -1: none
+  PreparedGemm forward_, weight_gradient_, input_gradient_;
 };
 
 }  // namespace

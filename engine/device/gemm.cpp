@@ -1,14 +1,24 @@
 #include "engine/device/gemm.h"
 
 #include "engine/base/error.h"
+#include "engine/device/buffer.h"
 #include "engine/device/cuda/context.h"
-
-#include <oneapi/dnnl/dnnl.h>
+#include "engine/device/onednn.h"
 
 #include <new>
 
 namespace rk {
 namespace {
+
+using Descriptor = dnnl::memory::desc;
+
+Descriptor described(std::int64_t rows, std::int64_t columns, std::int64_t stride,
+                     bool transposed = false) {
+  constexpr auto kFloat = dnnl::memory::data_type::f32;
+  using Dims = dnnl::memory::dims;
+  if (transposed) return {{columns, rows}, kFloat, Dims{1, stride}};
+  return {{rows, columns}, kFloat, Dims{stride, 1}};
+}
 
 void check(const MatrixProduct<float>& product) {
   const auto& [a, b, c, accumulate] = product;
@@ -42,6 +52,63 @@ void gemm(const Context& context, const MatrixProduct<float>& product) {
     fail<DeviceError>("[gemm] oneDNN refused m={} n={} k={} (status {})", m, n, k,
                       static_cast<int>(status));
   }
+}
+
+// On a GPU cuBLAS's product; on the CPU oneDNN's, with its scratchpad.
+struct PreparedGemm::Impl {
+  Impl(const Context& context, const MatrixProduct<float>& p) {
+    check(p);
+    if (context.on_gpu()) {
+      cuda = &context.cuda();
+      product = p;
+      return;
+    }
+    try {
+      prepare(context.onednn(), p);
+    } catch (const dnnl::error& error) {
+      fail<DeviceError>("[gemm] oneDNN refused m={} n={} k={} ({})", p.m(), p.n(), p.k(),
+                        error.what());
+    }
+  }
+
+  void prepare(OneDnn& onednn, const MatrixProduct<float>& p) {
+    const auto& [a, b, c, accumulate] = p;
+    const Descriptor first = described(a.rows, a.columns, a.stride, a.transposed);
+    const Descriptor second = described(b.rows, b.columns, b.stride, b.transposed);
+    const Descriptor result = described(c.rows, c.columns, c.stride);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (accumulate) {
+      dnnl::post_ops post;
+      post.append_sum(1.0F);
+      attributes.set_post_ops(post);
+    }
+    const dnnl::matmul::primitive_desc plan(dnnl::matmul::desc(first, second, result), attributes,
+                                            onednn.engine);
+    scratch = Buffer(plan.scratchpad_desc().get_size());
+    on_cpu = BoundPrimitive(onednn, dnnl::matmul(plan),
+                            {{DNNL_ARG_SRC, first, const_cast<float*>(a.data)},
+                             {DNNL_ARG_WEIGHTS, second, const_cast<float*>(b.data)},
+                             {DNNL_ARG_DST, result, c.data},
+                             {DNNL_ARG_SCRATCHPAD, plan.scratchpad_desc(), scratch.data()}});
+  }
+
+  const CudaContext* cuda = nullptr;
+  MatrixProduct<float> product{};
+  Buffer scratch;
+  BoundPrimitive on_cpu;
+};
+
+PreparedGemm::PreparedGemm() = default;
+PreparedGemm::PreparedGemm(const Context& context, const MatrixProduct<float>& product)
+    : impl_(std::make_unique<Impl>(context, product)) {}
+PreparedGemm::~PreparedGemm() = default;
+PreparedGemm::PreparedGemm(PreparedGemm&&) noexcept = default;
+PreparedGemm& PreparedGemm::operator=(PreparedGemm&&) noexcept = default;
+
+void PreparedGemm::run() const {
+  if (impl_->cuda != nullptr) return impl_->cuda->gemm(impl_->product);
+  impl_->on_cpu.run();
 }
 
 }  // namespace rk

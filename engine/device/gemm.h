@@ -5,11 +5,31 @@
 #include "engine/device/context.h"
 #include "engine/device/matrix_product.h"
 
+#include <memory>
+
 namespace rk {
 
 //   const Factor<float> gallery{embeddings, n, k, k};
 //   gemm(context, {.a = {queries, m, k, k}, .b = transposed(gallery), .c = {scores, m, n, n}});
 // Throws DeviceError if the device's library refuses the product.
 void gemm(const Context& context, const MatrixProduct<float>& product);
+
+// A product on fixed addresses, planned once and run every step. On the CPU it has its own scratch
+// memory, for which gemm() may ask oneDNN at every call.
+class PreparedGemm {
+ public:
+  PreparedGemm();  // runs nothing
+  // As gemm(); no matrix may be empty.
+  PreparedGemm(const Context& context, const MatrixProduct<float>& product);
+  ~PreparedGemm();
+  PreparedGemm(PreparedGemm&&) noexcept;
+  PreparedGemm& operator=(PreparedGemm&&) noexcept;
+
+  void run() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace rk

@@ -57,10 +57,15 @@ void check_gemm(const Context& context, std::uint64_t seed) {
     }
   }
   const Numbers device_a(context, a), device_b(context, b), c(context, held);
-  gemm(context, {.a = {device_a.data(), ta ? k : m, ta ? m : k, lda, ta},
-                 .b = {device_b.data(), tb ? n : k, tb ? k : n, ldb, tb},
-                 .c = {c.data(), m, n, ldc},
-                 .accumulate = accumulate});
+  const MatrixProduct<float> product{.a = {device_a.data(), ta ? k : m, ta ? m : k, lda, ta},
+                                     .b = {device_b.data(), tb ? n : k, tb ? k : n, ldb, tb},
+                                     .c = {c.data(), m, n, ldc},
+                                     .accumulate = accumulate};
+  if (random.below(2) == 0) {
+    gemm(context, product);
+  } else {
+    PreparedGemm(context, product).run();
+  }
   const std::vector<float> got = c.read();
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < ldc; ++j) {
