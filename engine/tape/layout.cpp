@@ -3,6 +3,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace rk {
+
 std::int64_t convolution_block() {
   // Each value is a bit set that includes the bits of all instruction sets it implies.
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());

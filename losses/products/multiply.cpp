@@ -6,6 +6,7 @@
 #include "kernels/flush_denormals.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace rk {
 namespace {
@@ -85,16 +86,18 @@ template <class S> void multiply_few(const Context& context, const MatrixProduct
 template void multiply_few(const Context&, const MatrixProduct<float>&);
 template void multiply_few(const Context&, const MatrixProduct<double>&);
 
-template <> void multiply(const Context& context, const MatrixProduct<float>& product) {
-  gemm(context, product);
+template <class S> void multiply(const Context& context, const MatrixProduct<S>& product) {
+  if constexpr (std::is_same_v<S, float>) {
+    gemm(context, product);
+  } else {
+    expect(!product.a.transposed || !product.b.transposed,
+           "[multiply] expected at most one transposed factor in double");
+    if (product.b.transposed) return multiply_rows(context, product);
+    if (product.a.transposed) return multiply_columns(context, product);
+    multiply_few(context, product);
+  }
 }
-
-template <> void multiply(const Context& context, const MatrixProduct<double>& product) {
-  expect(!product.a.transposed || !product.b.transposed,
-         "[multiply] expected at most one transposed factor in double");
-  if (product.b.transposed) return multiply_rows(context, product);
-  if (product.a.transposed) return multiply_columns(context, product);
-  multiply_few(context, product);
-}
+template void multiply(const Context&, const MatrixProduct<float>&);
+template void multiply(const Context&, const MatrixProduct<double>&);
 
 }  // namespace rk

@@ -39,10 +39,11 @@ std::int64_t evaluation_bytes(const TrainerFit& fit) {
 
 // Ordered pairs of pictures of one class.
 std::int64_t positive_pairs(const Dataset& data) {
-  std::vector<std::int64_t> counts(data.classes().size());
-  for (std::int64_t i = 0; i < data.size(); ++i) ++counts[static_cast<std::size_t>(data.label(i))];
   std::int64_t pairs = 0;
-  for (const std::int64_t count : counts) pairs += count * (count - 1);
+  for (const auto& images : data.members()) {
+    const std::int64_t count = std::ssize(images);
+    pairs += count * (count - 1);
+  }
   return pairs;
 }
 
