@@ -17,6 +17,8 @@ constexpr std::size_t kEach = 2;     // positives to a cell, on average: few hol
 // Beyond this a score minus the lowest might be rounded to zero before it is scaled.
 constexpr double kMostScale = 1e30;
 
+std::size_t cells_for(std::size_t positives) { return std::max(positives / kEach, std::size_t{1}); }
+
 template <int kWidth>
 std::uint64_t twice_wins_by(const ScoreOrder& order, std::span<const float> negatives) {
   using L = Lanes<kWidth>;
@@ -57,7 +59,7 @@ PositiveOrder::PositiveOrder(std::span<const float> positives)
          "[positive_order] expected at most {} positives, got {}", kMostOrderedScores, count);
   DescendingSort()(sorted_);
   std::ranges::reverse(sorted_);
-  const std::size_t cells = std::max(count / kEach, std::size_t{1});
+  const std::size_t cells = cells_for(count);
   view_ = {.count = static_cast<std::uint32_t>(count), .cells = static_cast<std::int32_t>(cells)};
   if (count > 0) {
     const double range = static_cast<double>(sorted_.back()) - static_cast<double>(sorted_.front());
@@ -78,9 +80,9 @@ PositiveOrder::PositiveOrder(std::span<const float> positives)
 
 std::int64_t PositiveOrder::most_bytes(std::int64_t positives) {
   if (positives > kMostOrderedScores) return 0;
-  const std::int64_t cells = std::max(positives / std::int64_t{kEach}, std::int64_t{1});
-  return (positives + std::int64_t{kWindow}) * std::int64_t{sizeof(float)} +
-         (cells + 1) * std::int64_t{sizeof(std::uint32_t)};
+  const auto count = static_cast<std::size_t>(positives);
+  return static_cast<std::int64_t>((count + kWindow) * sizeof(float) +
+                                   (cells_for(count) + 1) * sizeof(std::uint32_t));
 }
 
 std::uint64_t PositiveOrder::twice_wins(std::span<const float> negatives) const {
