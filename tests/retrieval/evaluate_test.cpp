@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "kernels/score_order.h"
+#include "retrieval/class_distances.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"
@@ -194,6 +195,33 @@ TEST(Evaluate, EveryRowItsOwnClassHasNoPositives) {
   check(set);
 }
 
+// A thread sums up the distances of 64 classes before they are added to those of others.
+TEST(Evaluate, HundredsOfClasses) { check(grid_set(700, 4, 500), nullptr, 1); }
+
+// The mean of three rows of 2^-41 is one, their sum is longer than 1e-12.
+TEST(Evaluate, ACentreThatIsTooShortIsLeftOut) {
+  constexpr float kTiny = 0x1p-41F;
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, kTiny, 0, kTiny, 0, kTiny, 0};
+  set.labels = {0, 1, 2, 2, 2};
+  EXPECT_EQ(class_distances(Context(1), set.view(), nullptr).inter, 1.0);
+}
+
+// The mean of the squares, rounded, may be below the square of the mean.
+TEST(Evaluate, EqualScoresHaveNoVariance) {
+  for (std::int64_t rows = 2; rows < 40; ++rows) {
+    EmbeddingSet set = unit_set(2 * rows, 5, 2);
+    for (std::int64_t i = 1; i < 2 * rows; ++i) {
+      std::copy_n(set.embeddings.begin(), 5, set.embeddings.begin() + i * 5);
+    }
+    const PairMetrics pairs = evaluate(Context(1), set.view())->pairs;
+    for (const double variance : {pairs.pos_var, pairs.neg_var}) {
+      EXPECT_TRUE(variance >= 0 && variance < kRounding) << variance;
+    }
+  }
+}
+
 TEST(Evaluate, LabelsAreComparedInAllTheirBits) {
   EmbeddingSet set = grid_set(120, 4, 9);
   for (std::int64_t& label : set.labels)
@@ -279,6 +307,12 @@ TEST(Evaluate, CollapsedRowsAreAllTies) {
               199);
     // With 8 rows a class, the 592 rows of other classes come first.
     for (const std::int64_t rank : m->per_query.first_hit_rank) EXPECT_EQ(rank, 593);
+    // From a histogram, all pairs may be won or lost as far as it can tell.
+    EvaluateOptions grouped;
+    grouped.positives_bytes = 1024;
+    const auto binned = evaluate(Context(2), set.view(), nullptr, grouped);
+    EXPECT_EQ(binned->pairs.roc_auc, 0.5);
+    EXPECT_EQ(binned->pairs.roc_auc_error_bound, 0.5);
   }
 }
 

@@ -137,6 +137,15 @@ TEST(Nearest, OwnClassLastAgreesWithTheMetrics) {
   EXPECT_GT(tied, 0);
 }
 
+// However many are asked for, there is memory for those that there are.
+TEST(Nearest, NoMoreThanThereAre) {
+  const EmbeddingSet set = grid_set(5, 3, 2);
+  NearestOptions options;
+  options.k = std::int64_t{1} << 48;
+  const auto found = nearest(Context(1), set.view(), nullptr, options);
+  for (std::int64_t q = 0; q < set.count(); ++q) EXPECT_EQ(found->of(q).size(), 4U);
+}
+
 TEST(Nearest, ARowAloneFindsNothing) {
   const EmbeddingSet set = grid_set(1, 4, 1);
   EXPECT_EQ(found_by(1, set.view(), nullptr, 3), Found{{}});

@@ -90,6 +90,31 @@ TEST(VehicleIdOfficial, DrawnCasesAgreeWithThePlainDefinition) {
   }
 }
 
+TEST(VehicleIdOfficial, WithoutQueriesOneDrawHasNoDeviationEither) {
+  EmbeddingSet set;
+  set.dim = 1;
+  set.embeddings = {1, 2, 3};
+  set.labels = {0, 1, 2};
+  DrawOptions options;
+  options.draws = 1;
+  const auto got = vehicleid_official(Context(1), set.view(), options);
+  EXPECT_EQ(got->num_queries, 0);
+  EXPECT_TRUE(std::isnan(got->map.mean) && std::isnan(got->map.deviation));
+}
+
+TEST(VehicleIdOfficial, ProgressRisesToItsEnd) {
+  CounterRandom random(3, 0, 0);
+  const EmbeddingSet set = mixed::draw_set(random, 100, mixed::kUniform, 1, 4, 0, 1.0F);
+  DrawOptions options;
+  double last = 0;
+  options.progress = [&](double done) {
+    EXPECT_GE(done, last);
+    last = done;
+  };
+  EXPECT_TRUE(vehicleid_official(Context(2), set.view(), options));
+  EXPECT_EQ(last, 1.0);
+}
+
 TEST(VehicleIdOfficial, InterruptionEndsIt) {
   CounterRandom random(3, 0, 0);
   const EmbeddingSet set = mixed::draw_set(random, 100, mixed::kUniform, 1, 4, 0, 1.0F);
