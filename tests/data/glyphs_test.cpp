@@ -4,8 +4,10 @@
 #include "tests/support/messages.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <set>
+#include <tuple>
 
 namespace rk {
 namespace {
@@ -27,6 +29,106 @@ TEST(Glyphs, ADrawingIsAFunctionOfItsNumbers) {
   GlyphOptions other = options;
   other.seed = 1;
   EXPECT_FALSE(same_pixels(image, draw_glyph(other, 3, 5, 7)));
+}
+
+// Rows of pixels as hexadecimal digits of ink, blank where there is none.
+std::vector<std::string> ink_of(const Image& image) {
+  std::vector<std::string> rows;
+  for (int y = 0; y < image.height(); ++y) {
+    std::string& row = rows.emplace_back();
+    for (int x = 0; x < image.width(); ++x) {
+      row += " 123456789abcdef"[(255 - image.pixel(x, y)[0]) / 16];
+    }
+  }
+  return rows;
+}
+
+// Runs are compared with earlier ones, so the generator must go on drawing what it drew. A digit
+// may be one off: mathematical libraries round differently.
+TEST(Glyphs, ADrawingStaysWhatItWas) {
+  const std::vector<std::string> expected = {
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |             3      |                    ",
+      "                    | 1                  |           5db      |     6cd6           ",
+      "        63          | 4b81               |          af61      |   4cddfea1         ",
+      "       4a           |   3a91             |        4dcfffd7    |   df9534cec4       ",
+      "       9d    9      |     2a81           |       7fdcba 5dc2  |  8b1     aea       ",
+      "       ab    74     |       3b7          |      ae75568   9d1 |  8b       9f1  2   ",
+      "       c73   28     |       775c4        |     5d2 2f92    c5 |  2f4       ca5cc   ",
+      "       b19   94     |     1c438a7a1      |     7a   2af935cc  |   7d1     8fdf7    ",
+      "       a 957c36     |     c1   1b243     |     6b     3aed7   |    ab     8f96     ",
+      "       a  53 37     |     2   17ab67c5   |     4e             |     cb1 1ccf8      ",
+      "       c     37     |        9a4122313   |      e5  684       |      ae9bcfb6      ",
+      "       a     36     |            c879a   |      6fedc9f8      |       59d62        ",
+      "       55    45     |            5a1 3b  |        8e6 3d8     |        e5          ",
+      "        b    73     |             2b4 49 |         8f519b     |       6d           ",
+      "        4b425c      |                  6 |          6ffb2     |       97           ",
+      "          675       |                    |            2       |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |      5             |                    ",
+      "    4               |                    |     2f2 2e         |                    ",
+      "    d 1             |                    |      e5 6e         |                    ",
+      "    da9             |                    |     9eb5c8         |       15763        ",
+      "    b49             |             b2     |   2ddc9ff3         |     5bb9858cb4     ",
+      "    a 877a          |    46       b3     |   db a94fe6        |  16bb73149b2       ",
+      "    84 441          |     921a1  568     |   6  7d4f8fb       | 8b6       2b7    4 ",
+      "   286              |     96 7c3 c b     |      2f3e626       |             2  6c8 ",
+      "   84               |     371a 984 63    |       ba7e1        |             39b5   ",
+      "                    |      9b95778 18    |       4f3ca        |          17c83     ",
+      "                    |        143 4a b    |        ba3f5       |         3b5        ",
+      "                    |             21     |        36 4        |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+      "                    |                    |                    |                    ",
+  };
+  GlyphOptions options;
+  options.size = 20;
+  std::vector<std::string> got(40);
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const std::vector<std::string> rows =
+        ink_of(draw_glyph(options, i / 2, i % 3, i % 2 == 0 ? i : 100 * i));
+    for (std::size_t y = 0; y < 20; ++y) {
+      got[static_cast<std::size_t>(i / 4) * 20 + y] += (i % 4 > 0 ? "|" : "") + rows[y];
+    }
+  }
+  const auto digit = [](char c) {
+    return c == ' ' ? 0 : std::stoi(std::string(1, c), nullptr, 16);
+  };
+  for (std::size_t y = 0; y < got.size(); ++y) {
+    ASSERT_EQ(got[y].size(), expected[y].size());
+    for (std::size_t x = 0; x < got[y].size(); ++x) {
+      if (got[y][x] == expected[y][x]) continue;
+      ASSERT_TRUE(got[y][x] != '|' && std::abs(digit(got[y][x]) - digit(expected[y][x])) <= 1)
+          << fmt::format("{}", fmt::join(got, "\n"));
+    }
+  }
+}
+
+TEST(Glyphs, EveryKeySetsItsOption) {
+  const auto all = [](const GlyphOptions& o) {
+    return std::tuple(o.classes, o.test_classes, o.alphabets, o.test_alphabets, o.images, o.size,
+                      o.seed, o.variation, o.bend, o.place, o.stretch, o.slant, o.turn, o.warp,
+                      o.shift, o.thickness);
+  };
+  EXPECT_EQ(all(glyph_options(parse_data_spec("glyphs"))), all(GlyphOptions()));
+  EXPECT_EQ(all(glyph_options(parse_data_spec(
+                "glyphs:classes=11,test_classes=12,alphabets=3,test_alphabets=4,images=5,size=61,"
+                "seed=7,variation=0.8,bend=0.09,place=0.11,stretch=0.12,slant=13,turn=15,warp=0.16,"
+                "shift=0.17,thickness=0.18"))),
+            std::tuple(11, 12, 3, 4, 5, 61, 7U, 0.8, 0.09, 0.11, 0.12, 13, 15, 0.16, 0.17, 0.18));
+}
+
+TEST(Glyphs, FewerClassesThanAlphabetsHaveOneEach) {
+  const std::string spec = "glyphs:classes=2,test_classes=3,images=1";
+  EXPECT_EQ(open_dataset(spec, Split::kTrain).categories().size(), 2U);
+  EXPECT_EQ(open_dataset(spec, Split::kTest).categories().size(), 3U);
 }
 
 TEST(Glyphs, NoVariationLeavesOnlyTheThickness) {
@@ -162,6 +264,8 @@ TEST(Glyphs, WrongValuesAreUsageErrors) {
       [] { open_dataset("glyphs:classes=1048576,images=1048576", Split::kTrain); });
   EXPECT_TRUE(
       holds(many, "classes=1048576 of images=1048576 are 1099511627776 pictures, more than"));
+  glyph_options(parse_data_spec("glyphs:classes=1048576,images=16"));
+  message_of<UsageError>([] { glyph_options(parse_data_spec("glyphs:classes=986896,images=17")); });
 }
 
 }  // namespace
