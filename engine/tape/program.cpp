@@ -92,6 +92,7 @@ void Program::plan_values() {
   }
   for (TensorState& t : tensors_) {
     if (t.within.whole >= 0) t.value_storage = state(t.within.whole).value_storage;
+    // The caller fills the inputs before the step.
     extend(t.value_storage, std::max(t.producer, 0));
     if (t.wants_gradient && t.read_in_backward_by_producer) {
       extend(t.value_storage, backward_time(t.producer));
@@ -105,10 +106,7 @@ void Program::plan_values() {
       }
     }
   }
-  // The caller fills the inputs before the step, and reads the output after forward().
-  for (const TensorState& t : tensors_) {
-    if (t.producer < 0) extend(t.value_storage, 0);
-  }
+  // The caller reads the output after forward().
   extend(state(output_).value_storage, count);
 }
 

@@ -101,6 +101,21 @@ void compare(const TrainerOptions& options, const Bounds& bounds, std::uint32_t 
   EXPECT_EQ(got.steps(), expected.steps());
 }
 
+// Saves a trainer and loads it into another one.
+void go_on(Trainer& from, Trainer& in, const TrainerOptions& options) {
+  from.download();
+  RunState run{};
+  run.step = from.steps();
+  run.settings = "{}";
+  run.loss_scale = from.loss_scale();
+  CheckpointWriter writer(options.model, run);
+  from.save(writer);
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "last.h5").string();
+  write_atomic(path, writer.finish());
+  EXPECT_TRUE(in.load(Checkpoint(path)));
+}
+
 // Rounding in another order, through four steps: three to ten times what was measured, 3e-4 with
 // proxies on an H100. Batch statistics over the 16 (or, in chunks, 8) pixels of the last layers
 // amplify differences, more with each step, so those tests make fewer steps.
@@ -131,6 +146,10 @@ TEST_F(GpuStepTest, ProxiesLearnToo) {
   TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
   options.learning.proxy_rate = 10.0;
   compare(options, when_frozen());
+  // fp16's scale is also that of the proxies' gradient; a small one does not overflow at first.
+  options.loss = parse_loss("nsl:scale=0.1");
+  options.precision = Precision::kFp16;
+  compare(options, {0.05, 0.4});
 }
 
 // Parameters that do not learn must not count in the norm for clipping.
@@ -287,6 +306,10 @@ TEST_F(GpuStepTest, OverflowIsSkippedAndTheScaleHalved) {
   EXPECT_EQ(trainer.loss_scale().scale, scale / 2);
   EXPECT_EQ(trainer.loss_scale().updates, 0);
   EXPECT_EQ(trainer.steps(), 1);
+  Trainer next(gpu, options);
+  go_on(trainer, next, options);
+  next.download();
+  EXPECT_EQ(next.loss_scale().scale, scale / 2);
 }
 
 TEST_F(GpuStepTest, DivergenceWithoutAScaleIsSaidAndChangesNothing) {
@@ -381,17 +404,7 @@ TEST_F(GpuStepTest, ResumesToTheSameBits) {
     Trainer straight(gpu, options), first(gpu, options), second(gpu, options);
     for (std::uint32_t s = 0; s < 5; ++s) straight.step(NoiseBatch(kBatch, kSize, s).get());
     for (std::uint32_t s = 0; s < 3; ++s) first.step(NoiseBatch(kBatch, kSize, s).get());
-    first.download();
-    RunState run{};
-    run.step = first.steps();
-    run.settings = "{}";
-    run.loss_scale = first.loss_scale();
-    CheckpointWriter writer(options.model, run);
-    first.save(writer);
-    const TemporaryFolder folder;
-    const std::string path = (folder.path() / "last.h5").string();
-    write_atomic(path, writer.finish());
-    EXPECT_TRUE(second.load(Checkpoint(path)));
+    go_on(first, second, options);
     for (std::uint32_t s = 3; s < 5; ++s) second.step(NoiseBatch(kBatch, kSize, s).get());
     straight.download();
     second.download();

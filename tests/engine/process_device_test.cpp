@@ -35,6 +35,7 @@ std::vector<std::string> chosen(const std::string& device, const std::vector<int
     } catch (const ReportedByAnother&) {
       said[rank] = "in silence";
     }
+    if (group.ended_together()) said[rank] += ", with the others";
   });
   return said;
 }
@@ -80,9 +81,9 @@ TEST(ProcessDevice, OneWithoutAGpuLeavesAllOnTheCpu) {
 // Only the process with the reason reports it; the others end silently with the same exit code.
 TEST(ProcessDevice, AskedForOneWithoutAGpuEndsAll) {
   EXPECT_EQ(chosen("cuda", {7, 7, 7}, {2, 2, 2}),
-            (Said{"in silence", "in silence",
+            (Said{"in silence, with the others", "in silence, with the others",
                   "5 --device cuda: 3 processes were started on a machine with 2 GPUs; start as "
-                  "many as it has GPUs"}));
+                  "many as it has GPUs, with the others"}));
 }
 
 TEST(ProcessDevice, AnIndexIsForOneProcessAMachine) {

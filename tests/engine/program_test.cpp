@@ -96,8 +96,9 @@ Result run(bool keep_all) {
       program.value(x)[i] = 0.5F + 0.001F * static_cast<float>(i);
     }
     program.forward();
-    result.output.assign(program.value(d), program.value(d) + kElements);
+    // As a loss does, which reads embeddings while it writes their gradient.
     std::fill_n(program.gradient(d), kElements, 1.0F);
+    result.output.assign(program.value(d), program.value(d) + kElements);
     program.backward();
     result.input_gradient.assign(program.gradient(x), program.gradient(x) + kElements);
   }
@@ -147,6 +148,67 @@ TEST(Program, WithoutGradientsValuesLiveShorter) {
   EXPECT_LE(program.footprint().arena_bytes, 3 * ((kElements * sizeof(float) + 63) / 64 * 64) + 64);
 }
 
+// An input is filled before the step, whichever node is the first to read it.
+TEST(Program, AnInputWaitsForItsReader) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  const TensorId x = program.input("x", Shape{kElements});
+  const TensorId late = program.input("late", Shape{kElements});
+  const TensorId a = square_sum(program, "a", {1.0F}, {x});
+  const TensorId b = square_sum(program, "b", {1.0F}, {a});
+  const TensorId y = square_sum(program, "y", {1.0F, 1.0F}, {b, late});
+  program.set_output(y);
+  program.plan();
+  std::fill_n(program.value(x), kElements, 1.0F);
+  std::fill_n(program.value(late), kElements, 3.0F);
+  program.forward();
+  for (std::int64_t i = 0; i < kElements; ++i) EXPECT_EQ(program.value(y)[i], 10.0F) << i;
+}
+
+// y = a x1 + b x2 ...; any gradient may take the place of y's.
+class ScaledSum : public Node {
+ public:
+  ScaledSum(const std::string& name, std::vector<float> factors)
+      : Node(name), factors_(std::move(factors)) {}
+  void forward() override {}
+  void backward() override {
+    for (std::int64_t i = 0; i < kElements; ++i) {
+      const float dy = memory_.output_gradient.as<float>()[i];
+      for (std::size_t k = 0; k < factors_.size(); ++k) {
+        float& dx = memory_.input_gradients[k].as<float>()[i];
+        dx = factors_[k] * dy + (memory_.uses[k].accumulate ? dx : 0);
+      }
+    }
+  }
+
+ private:
+  std::vector<float> factors_;
+};
+
+// Only one of two gradients may take the place of the output's: the first to be passed on would
+// overwrite the other.
+TEST(Program, OneGradientTakesThePlaceOfTheOutputs) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true, .input_gradient = true});
+  const auto sum = [&](const std::string& name, std::vector<float> factors,
+                       const std::vector<TensorId>& inputs) {
+    std::vector<NodeInput> edges;
+    for (const TensorId id : inputs) edges.push_back({.tensor = id, .gradient_in_place = true});
+    return program.append(std::make_unique<ScaledSum>(name, std::move(factors)), edges,
+                          {.name = name, .shape = Shape{kElements}});
+  };
+  const TensorId x = program.input("x", Shape{kElements});
+  const TensorId a = sum("a", {3.0F}, {x}), b = sum("b", {5.0F}, {x});
+  const TensorId y = sum("y", {1.0F, 2.0F}, {a, b});
+  program.set_output(y);
+  program.plan();
+  std::fill_n(program.gradient(y), kElements, 1.0F);
+  program.backward();
+  for (std::int64_t i = 0; i < kElements; ++i) EXPECT_EQ(program.gradient(x)[i], 13.0F) << i;
+}
+
 // Reads an image in blocks of so many channels, and writes it in NHWC.
 class FromBlocks : public Node {
  public:
@@ -174,12 +236,13 @@ TEST(Program, EveryReaderGetsTheLayoutItWants) {
   const Shape shape{1, 3, 5, 20};
   const TensorId x = program.input("x", shape);
   std::vector<TensorId> read;
-  for (const std::int64_t block : {4, 10, 4, 20}) {
+  for (const std::int64_t block : {4, 10, 4, 20, 5}) {
     const std::string name = fmt::format("in blocks of {}", block);
+    parameters.declare(name, Shape{16}, {});
     read.push_back(program.append(std::make_unique<FromBlocks>(name, shape, block), {{.tensor = x}},
                                   {.name = name, .shape = shape}));
   }
-  const TensorId y = square_sum(program, "y", {0.25F, 0.25F, 0.25F, 0.25F}, read);
+  const TensorId y = square_sum(program, "y", {0.25F, 0.25F, 0.25F, 0.125F, 0.125F}, read);
   program.set_output(y);
   program.plan();
   for (std::int64_t i = 0; i < kElements; ++i) program.value(x)[i] = static_cast<float>(i);
@@ -187,6 +250,28 @@ TEST(Program, EveryReaderGetsTheLayoutItWants) {
   for (std::int64_t i = 0; i < kElements; ++i) {
     EXPECT_EQ(program.value(y)[i], static_cast<float>(i * i)) << i;
   }
+  // The parameters of a node follow those of the nodes before, also where it is reordered for.
+  std::vector<std::int64_t> begins;
+  for (std::size_t n = 0; n < program.nodes().size(); ++n) {
+    begins.push_back(program.parameters_begin(static_cast<int>(n)));
+  }
+  EXPECT_GT(begins.size(), 5U);
+  EXPECT_TRUE(std::ranges::is_sorted(begins)) << fmt::format("{}", fmt::join(begins, " "));
+}
+
+TEST(Program, PixelsAreGatheredOfWhatNobodyReads) {
+  const Context context(1);
+  Parameters parameters;
+  Program program(context, parameters, {});
+  const Shape image{1, 4, 4, 3}, cells{1, 2, 2, 16};
+  const TensorId x = program.input("x", image), read = program.input("read", image);
+  program.append(std::make_unique<FromBlocks>("reader", image, 3), {{.tensor = read}},
+                 {.name = "reader", .shape = image});
+  const SpaceToDepth by_two{.side = 2, .padding = {0, 0}, .image = image};
+  EXPECT_THROW(program.gather_pixels(read, by_two, cells), std::invalid_argument);
+  program.gather_pixels(x, by_two, cells);
+  EXPECT_EQ(program.shape(x), cells);
+  EXPECT_THROW(program.gather_pixels(x, by_two, cells), std::invalid_argument);
 }
 
 TEST(Program, NeedsAnOutput) {

@@ -200,6 +200,19 @@ TEST_F(TrainerTest, ProcessesMakeTheStepOfTheWholeBatch) {
   }
 }
 
+// The embedding layer is larger than a piece of the gradient's sum, which begins while those of the
+// layers before it are still computed.
+TEST_F(TrainerTest, ProcessesSumTheirGradientInPieces) {
+  TrainerOptions options = small_options("contrastive", BatchNormMode::kRunning);
+  options.model.dim = (std::int64_t{25} << 20) / sizeof(float) / 64 + 16;
+  options.optimizer = {.kind = OptimizerKind::kSgd, .momentum = 0};
+  options.schedule.rate = kNoRate;
+  Trainer whole(context_, options);
+  whole.step(NoiseBatch(16, kSize, 0).get());
+  const std::vector<AfterStep> all = shared_steps(options, 2, 1);
+  expect_same_gradients(whole.parameters(), all[0].gradients, "2 processes");
+}
+
 // With batch statistics, a process's share is normalised like a chunk of one process, but the
 // running statistics become the mean over processes instead of moving from chunk to chunk.
 TEST_F(TrainerTest, ProcessesNormaliseTheirSharesAsChunks) {
