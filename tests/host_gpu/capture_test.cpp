@@ -1,5 +1,5 @@
 // A step that cannot be captured must run all the same.
-#include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/cuda/stream.h"
 #include "tests/support/heard_notes.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"

@@ -3,8 +3,8 @@
 // earlier or writes to it.
 #include "engine/group/nccl/device_group.h"
 #include "engine/base/error.h"
-#include "tests/host_gpu/device/memory.h"
-#include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/cuda/memory.h"
+#include "tests/host_gpu/cuda/stream.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +16,7 @@ namespace {
 using host_gpu::expect_kind;
 using host_gpu::Kind;
 using host_gpu::put;
+using host_gpu::put_at_once;
 
 std::size_t bytes_of(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); }
 
@@ -29,7 +30,7 @@ class HostGroup final : public DeviceGroup {
   void all_gather(const float* own, float* all, std::int64_t count) override {
     expect_kind(Kind::kDevice, own, bytes_of(count), "gather, its own part");
     expect_kind(Kind::kDevice, all, bytes_of(size() * count), "gather, all parts");
-    put(stream_, [=, this] {
+    put_at_once(stream_, [=, this] {
       processes_.all_gather<float>({own, static_cast<std::size_t>(count)},
                                    {all, static_cast<std::size_t>(size() * count)});
     });
@@ -44,7 +45,7 @@ class HostGroup final : public DeviceGroup {
   }
 
   void finish_all_reduces() override {
-    put(stream_, [this] { finish(); });
+    put_at_once(stream_, [this] { finish(); });
   }
 
  private:

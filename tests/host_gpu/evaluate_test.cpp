@@ -3,7 +3,7 @@
 
 #include "engine/base/error.h"
 #include "retrieval/passes/device_score_pass.h"
-#include "tests/host_gpu/device/memory.h"
+#include "tests/host_gpu/cuda/memory.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"
 #include "tests/retrieval/mixed_cases.h"

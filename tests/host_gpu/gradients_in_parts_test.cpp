@@ -27,6 +27,7 @@ class GradientsInParts : public ::testing::TestWithParam<std::tuple<Precision, B
 
   // Writes directly, in the tensor's type: the emulated GPU's memory is the host's.
   void draw(const Tensor& tensor, std::uint32_t seed) {
+    gpu_.synchronize();
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     with_type(tensor.dtype, [&]<class T>() {
@@ -40,11 +41,13 @@ class GradientsInParts : public ::testing::TestWithParam<std::tuple<Precision, B
     draw(program_.value_of(images_), 1);
     program_.forward();
     draw(program_.gradient_of(embeddings_), 2);
+    gpu_.synchronize();
     std::fill_n(parameters_.device_gradients(), parameters_.flat_elements(),
                 std::numeric_limits<float>::quiet_NaN());
   }
 
   std::vector<float> gradients() {
+    gpu_.synchronize();
     const float* first = parameters_.device_gradients();
     return {first, first + parameters_.flat_elements()};
   }

@@ -6,8 +6,8 @@
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
-#include "tests/host_gpu/device/memory.h"
-#include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/cuda/memory.h"
+#include "tests/host_gpu/cuda/stream.h"
 #include "tests/host_gpu/graph_log.h"
 #include "tests/host_gpu/rounding.h"
 
@@ -358,7 +358,7 @@ GraphRunner::GraphRunner() = default;
 GraphRunner::GraphRunner(const Context& context, const Graph& graph)
     : impl_(std::make_unique<Impl>(graph)) {
   expect(context.on_gpu(), "[gpu graph] expected a GPU");
-  host_gpu::refuse_in_capture("a graph's plan");
+  if (host_gpu::break_capture()) fail<DeviceError>("[gpu graph] planned in a capture");
   if (is_refused(graph)) fail<DeviceError>("cuDNN: {}: no engine", graph.text());
   impl_->stream = context.cuda().stream();
   {

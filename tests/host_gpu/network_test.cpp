@@ -150,10 +150,13 @@ std::vector<float> shared_input_gradient(const Context& context, Precision preci
   program.plan();
   parameters.initialise(context, 3);
   parameters.upload();
+  context.synchronize();
   std::ranges::copy(testing::noise(shape.elements(), 1), program.value(x));
   program.forward();
+  context.synchronize();
   std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(c));
   program.backward();
+  context.synchronize();
   return {program.gradient(x), program.gradient(x) + shape.elements()};
 }
 
@@ -174,8 +177,10 @@ std::vector<float> pooled_and_convolved_gradients(const Context& context) {
   program.plan();
   parameters.initialise(context, 3);
   parameters.upload();
+  context.synchronize();
   std::ranges::copy(testing::noise(shape.elements(), 1), program.value(x));
   program.forward();
+  context.synchronize();
   std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(program.find("b.y")));
   program.backward();
   parameters.download_gradients();

@@ -4,7 +4,7 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
-#include "tests/host_gpu/device/memory.h"
+#include "tests/host_gpu/cuda/memory.h"
 #include "tests/support/heard_notes.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"

@@ -1,7 +1,7 @@
 // A batch that does not fit in the GPU's memory is refused before the memory is asked for, and the
 // message names what would fit.
 #include "engine/base/error.h"
-#include "tests/host_gpu/device/memory.h"
+#include "tests/host_gpu/cuda/memory.h"
 #include "training/trainer.h"
 
 #include <gtest/gtest.h>

@@ -120,6 +120,7 @@ Results by_cells(const Case& test, const std::vector<float>& pixels, const std::
   parameters.upload();
   const Shape& stored = program.shape(x);
   float* to = program.value(x);
+  context.synchronize();
   // Around the pixels, and between them, are zeros.
   std::fill_n(to, stored.elements(), 0.0F);
   const std::int64_t side = cells->side;
@@ -137,6 +138,7 @@ Results by_cells(const Case& test, const std::vector<float>& pixels, const std::
     }
   }
   program.forward();
+  context.synchronize();
   Results results;
   results.y.assign(program.value(y), program.value(y) + test.y().elements());
   std::ranges::copy(dy, program.gradient(y));

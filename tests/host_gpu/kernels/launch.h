@@ -3,10 +3,11 @@
 // since their order must not matter; shared memory begins as NaN.
 #pragma once
 
+#include "engine/device/cuda/error.h"
 #include "kernels/launch_on_gpu.h"
 #include "kernels/run_block.h"
-#include "tests/host_gpu/device/memory.h"
-#include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/cuda/memory.h"
+#include "tests/host_gpu/cuda/stream.h"
 #include "tests/host_gpu/kernels/serial_block.h"
 
 #include <typeinfo>
@@ -24,6 +25,7 @@ template <class Kernel> void launch(const Kernel& kernel, CudaStream stream) {
       run_on_block(kernel, SerialBlock(index, blocks, &memory), shared);
     }
   });
+  check_cuda(cudaGetLastError(), "kernel");  // also what an earlier call left
 }
 
 #define RK_LAUNCH(...) template void launch(const __VA_ARGS__&, CudaStream)

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "engine/base/error.h"
+#include "engine/device/cuda/error.h"
 #include "kernels/cuda/block_rows.h"
 #include "kernels/rows/batch_numbers.h"
-#include "tests/host_gpu/device/memory.h"
-#include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/cuda/memory.h"
+#include "tests/host_gpu/cuda/stream.h"
 #include "tests/host_gpu/kernels/serial_block.h"
 
 #include <algorithm>
@@ -32,6 +33,7 @@ template <class F> void run_grid(CudaStream stream, const RowScratch& scratch, c
       f(SerialBlock(index, blocks, &memory), static_cast<void*>(shared.data()));
     }
   });
+  check_cuda(cudaGetLastError(), "row kernel");
 }
 
 inline void plan_scratch(int rows, std::int64_t usual, std::int64_t largest, RowScratch* scratch) {

@@ -1,7 +1,7 @@
 // In place of kernels/cuda/sort.cu.
 #include "kernels/cuda/sort.h"
-#include "tests/host_gpu/device/memory.h"
-#include "tests/host_gpu/device/stream.h"
+#include "tests/host_gpu/cuda/memory.h"
+#include "tests/host_gpu/cuda/stream.h"
 
 #include <algorithm>
 #include <numeric>

@@ -143,12 +143,6 @@ class Architecture(unittest.TestCase):
                 crowded.append(f"{name}: {count} files")
         self.assertEqual(crowded, [])
 
-    def test_the_host_replaces_a_gpus_folder_as_a_whole(self):
-        real = {file.name for file in (ROOT / "engine/device/cuda").glob("*.cpp")} - {"cublas.cpp"}
-        # What these do, the host's context.cpp does.
-        replaced = {file.name for file in (ROOT / "tests/host_gpu/device").glob("*.cpp")} - {"stream.cpp"}
-        self.assertEqual(real, replaced)
-
     def test_walks_name_modules(self):
         for title in architecture.WALKS:
             steps = architecture.walk(self.page, title)

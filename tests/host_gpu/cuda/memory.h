@@ -1,7 +1,7 @@
-// The emulated GPU's memory: the ranges that DeviceBuffer and PinnedBuffer hold, so that a copy can
-// check which kind its pointers are. Both kinds are filled with bytes 0xFF, NaN in every float type
-// and -1 in every integer, when they are allocated and when they are freed: reading what was never
-// written shows.
+// The emulated GPU's memory: the ranges that cudaMalloc() and cudaMallocHost() gave, so that a copy
+// can check which kind its pointers are. Both kinds are filled with bytes 0xFF, NaN in every float
+// type and -1 in every integer, when they are allocated and when they are freed: reading what was
+// never written shows.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,12 @@ namespace rk::host_gpu {
 
 enum class Kind { kDevice, kHost };
 
+// Null if less than `bytes` are free.
+void* allocate(Kind kind, std::size_t bytes);
+void release(void* data);
+
 // Throws DeviceError naming `what` unless [data, data + bytes) lies within one range of that kind.
+// While the system gives no page-locked memory, any memory outside the ranges counts as the host's.
 void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what);
 
 // What CudaContext::free_bytes() returns: as much as there could be unless a test sets less.
