@@ -13,7 +13,7 @@ void require_gpu() {
   GTEST_SKIP() << choice.why;
 }
 
-bool is_made_of_the_host() { return false; }
+bool threads_have_gpus() { return false; }
 bool rounds_as_a_card() { return true; }
 
 }  // namespace rk

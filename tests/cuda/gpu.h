@@ -6,9 +6,10 @@
 namespace rk {
 
 // Skips the calling test if there is no GPU, or fails it (RK_REQUIRE_GPU). Some of these tests also
-// run on the emulated GPU (tests/host_gpu), which is made of the host and always there.
+// run on the emulated GPU (tests/host_gpu), which is always there.
 void require_gpu();
-bool is_made_of_the_host();
+// Whether threads of one process can make a group of GPUs, of which each has its own.
+bool threads_have_gpus();
 
 // What sizes and bounds of tests depend on: whether the GPU rounds operands of TF32 and adds up in
 // an order of its own. The emulated one does so with RK_ROUNDING_SEED (tests/host_gpu/rounding.h).

@@ -419,8 +419,7 @@ TEST_F(GpuStepTest, ResumesToTheSameBits) {
 
 // Several GPUs, each with a share of the batch, make the step of one.
 TEST_F(GpuStepTest, SeveralGpusShareABatch) {
-  if (!is_made_of_the_host())
-    GTEST_SKIP() << "threads of one process; make gpu-proof PIECE=two-gpus";
+  if (!threads_have_gpus()) GTEST_SKIP() << "for processes: make gpu-proof PIECE=two-gpus";
   for (const std::int64_t chunk : {0, 4}) {
     TrainerOptions options = options_of("smooth_ap:tau=0.1", BatchNormMode::kRunning);
     const Context gpu = gpu_context();

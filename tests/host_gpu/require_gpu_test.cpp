@@ -6,7 +6,7 @@
 namespace rk {
 
 void require_gpu() {}
-bool is_made_of_the_host() { return true; }
+bool threads_have_gpus() { return RK_HAS_NCCL; }
 bool rounds_as_a_card() { return host_gpu::rounding_seed().has_value(); }
 
 }  // namespace rk

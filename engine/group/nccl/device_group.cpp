@@ -2,10 +2,10 @@
 
 #include "engine/base/error.h"
 #include "engine/device/cuda/error.h"
-#include "engine/driver/libraries.h"
+#include "engine/group/nccl/nccl.h"
 #include "engine/group/process_device.h"
 
-#include <nccl.h>
+#include <cuda_runtime_api.h>
 
 #include <exception>
 #include <string_view>
@@ -14,45 +14,6 @@
 
 namespace rk {
 namespace {
-
-// Loaded when a group of several is made: a program with GPU code also starts without NCCL.
-struct Nccl {
-  Nccl() : library(load_cuda_library(fmt::format("libnccl.so.{}", NCCL_MAJOR))) {
-    if (library.handle() == nullptr) {
-      fail<DeviceError>("NCCL cannot be loaded: {}; install libnccl{}, or start one process",
-                        library.problem(), NCCL_MAJOR);
-    }
-    find(get_unique_id, "ncclGetUniqueId");
-    find(init_rank, "ncclCommInitRank");
-    find(destroy, "ncclCommDestroy");
-    find(abort, "ncclCommAbort");
-    find(all_gather, "ncclAllGather");
-    find(all_reduce, "ncclAllReduce");
-    find(error_string, "ncclGetErrorString");
-  }
-
-  DynamicLibrary library;
-  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
-  decltype(&ncclCommInitRank) init_rank = nullptr;
-  decltype(&ncclCommDestroy) destroy = nullptr;
-  decltype(&ncclCommAbort) abort = nullptr;
-  decltype(&ncclAllGather) all_gather = nullptr;
-  decltype(&ncclAllReduce) all_reduce = nullptr;
-  decltype(&ncclGetErrorString) error_string = nullptr;
-
-  void check(ncclResult_t result, const char* what) const {
-    if (result == ncclSuccess) return;
-    fail<DeviceError>("[{}] NCCL: {}; NCCL_DEBUG=WARN says more", what, error_string(result));
-  }
-
- private:
-  template <class Function> void find(Function*& function, const char* name) const {
-    function = library.find<Function>(name);
-    if (function == nullptr) {
-      fail<DeviceError>("NCCL has no {}; install libnccl{}", name, NCCL_MAJOR);
-    }
-  }
-};
 
 // If two processes had one GPU, NCCL would wait for ever or fail without saying why.
 void refuse_shared_gpus(ProcessGroup& processes) {

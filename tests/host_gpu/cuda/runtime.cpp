@@ -1,12 +1,15 @@
 // The functions of the CUDA runtime that engine/ calls, on the host.
 #include "engine/base/error.h"
+#include "tests/host_gpu/cuda/device.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cuda/stream.h"
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <set>
 
@@ -29,6 +32,8 @@ struct CUgraphExec_st {
 };
 
 namespace {
+
+std::atomic<bool> one_gpu = false;
 
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -68,6 +73,8 @@ cudaError_t released(void* data) {
 
 }  // namespace
 
+void rk::host_gpu::share_one_gpu(bool shared) { one_gpu = shared; }
+
 // Devices and errors ---------------------------------------------------------------------------
 
 // No driver: programs that look for a GPU find none; only tests know of this one.
@@ -76,7 +83,16 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int*) { return failed(cudaErrorNoDevice); }
-cudaError_t cudaDeviceGetPCIBusId(char*, int, int) { return failed(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int) {
+  static std::atomic<int> threads = 0;
+  thread_local const int thread = ++threads;
+  std::snprintf(id, static_cast<std::size_t>(length), "host %d", one_gpu ? 0 : thread);
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
 cudaError_t cudaSetDevice(int device) {
   return device == 0 ? cudaSuccess : failed(cudaErrorInvalidDevice);
 }
@@ -158,6 +174,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
   keep((*stream)->queue);
   return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  *lowest = *highest = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   try {

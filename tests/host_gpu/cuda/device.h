@@ -1,0 +1,9 @@
+// Every thread has an emulated GPU of its own, which it takes for number 0.
+#pragma once
+
+namespace rk::host_gpu {
+
+// From now on all threads have the same one, or each its own again.
+void share_one_gpu(bool shared);
+
+}  // namespace rk::host_gpu
