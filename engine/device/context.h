@@ -18,7 +18,7 @@
 namespace rk {
 
 class CudaContext;   // engine/device/cuda/context.h
-struct CudnnHandle;  // layers/graphs/cudnn/graph_runner.cpp
+struct CudnnHandle;  // layers/graphs/graph_runner.cpp
 struct OneDnn;       // engine/device/onednn.h
 
 class Context {

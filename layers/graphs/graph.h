@@ -7,7 +7,7 @@
 //
 // Everything else walks over its operations: text(), the key in plan files (layers/graphs/plans.h);
 // cuDNN's own form (layers/graphs/cudnn/recorder.h); the tests' reference
-// (tests/host_gpu/graph_runner.cpp). layers/graphs/graph_runner.h runs a graph.
+// (tests/host_gpu/cudnn/graph_loops.cpp). layers/graphs/graph_runner.h runs a graph.
 //
 // Images are (N, H, W, C), weights (O, H, W, I), vectors are over channels. Tensors that are read
 // or written have the type of their role; between operations everything is float32.

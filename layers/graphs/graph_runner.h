@@ -68,7 +68,8 @@ PlansTaken plans_taken(const Context& context);
 // the first within rounding.
 GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats);
 
-// The environment in which the names of engines are valid: "NVIDIA H200, cuDNN 91900".
+// The environment in which the names of engines are valid: "NVIDIA H200, cuDNN 91900"; empty on a
+// CPU, for which programs for a GPU can be recorded but not planned.
 std::string plan_environment(const Context& context);
 
 }  // namespace rk

@@ -1,5 +1,6 @@
 #include "tests/cudnn/described_graph.h"
 
+#include "layers/graphs/build_engine.h"
 #include "layers/graphs/cudnn/candidates.h"
 
 #include <array>
@@ -49,8 +50,8 @@ struct DescribedGraph::Impl {
 
   void build(bool compile) {
     std::vector<std::int64_t> to_compile;
-    const std::int64_t ready =
-        candidates.first_built([](std::int64_t) { return true; }, &to_compile);
+    const std::int64_t ready = cudnn::build_first(
+        candidates, [](std::int64_t) { return true; }, &to_compile);
     if (ready >= 0) return take(ready, PlanState::kFinal);
     fe::graph::Graph& graph = candidates.frontend();
     graph.select_behavior_notes({fe::BehaviorNote_t::RUNTIME_COMPILATION});
@@ -58,9 +59,8 @@ struct DescribedGraph::Impl {
     if (!compile) return;
     std::string refusal;
     for (const std::int64_t i : to_compile) {
-      fe::error_t error = graph.build_plan_at_index(i);
-      if (error.is_good()) return take(i, PlanState::kFinal);
-      refusal = error.get_message();
+      refusal = candidates.build(i);
+      if (refusal.empty()) return take(i, PlanState::kFinal);
       if (refusal.find("CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER") != std::string::npos) {
         return take(i, PlanState::kCompiled);
       }
@@ -97,7 +97,7 @@ std::size_t DescribedGraph::places_added_by_run() const {
   const std::vector<Graph::Tensor>& tensors = candidates.graph().tensors();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].role == GraphRole::kNone) continue;
-    places[cudnn::Recorder::uid(static_cast<Graph::Value>(i))] = nothing.data();
+    places[cudnn::place_of(static_cast<Graph::Value>(i))] = nothing.data();
   }
   const std::size_t given = places.size();
   // Without a handle nothing runs: the library refuses, after the frontend has done its part.

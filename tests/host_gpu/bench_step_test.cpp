@@ -7,7 +7,7 @@
 #include "layers/graphs/plans.h"
 #include "layers/networks/network.h"
 #include "tests/host_gpu/cuda/memory.h"
-#include "tests/host_gpu/cuda/stream.h"
+#include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/child_process.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
@@ -79,7 +79,7 @@ TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   for (const TunedGraph& graph : tuned) last[graph.graph] = graph.engine;
   for (const auto& [graph, engine] : last) EXPECT_EQ(plans.engine(graph), engine) << graph;
   const DeviceStepTimes times = time_device_step(context, small(), 2, 0, path);
-  EXPECT_EQ(plans_of(context).environment(), context.cuda().name());
+  EXPECT_EQ(plans_of(context).environment(), plan_environment(context));
   EXPECT_EQ(plans_of(context).engine(tuned[0].graph), last[tuned[0].graph]);
   EXPECT_TRUE(times.captured);
   EXPECT_GT(times.plans.named, 20);
@@ -144,11 +144,11 @@ TEST(BenchStepDevice, PlansOfAnotherGpuAreKept) {
   EXPECT_EQ(message_of<UsageError>(
                 [&] { tune_plans(context, small(), 1, kNoEnd, path, [](const TunedGraph&) {}); }),
             "--tune " + path + ": holds the plans of another GPU, cuDNN 1, this is " +
-                context.cuda().name() + "; give another file");
+                plan_environment(context) + "; give another file");
   EXPECT_EQ(file_text(path), before.text());
 }
 
-// One comparison that is refused costs its own result, not those of the others.
+// What no engine can run costs its own result, not those of the others.
 TEST(BenchStepDevice, ARefusalDoesNotEndTheTuning) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
@@ -159,20 +159,22 @@ TEST(BenchStepDevice, ARefusalDoesNotEndTheTuning) {
     const std::string path =
         (folder.path() / (mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt")).string();
     int results = 0;
-    notes.lines.clear();
-    // Algorithms are compared by replays, so refused captures refuse the comparisons.
-    host_gpu::refuse_captures(true);
+    host_gpu::offer_engines([](const Graph& graph) {
+      const bool runs = !graph.has(Graph::Op::kBatchNorm) && !graph.has(Graph::Op::kWgrad);
+      return std::vector<host_gpu::HostEngine>{{.not_run = runs ? "" : "refused"}};
+    });
     EXPECT_EQ(tune_plans(context, options, 1, kNoEnd, path, [&](const TunedGraph&) { ++results; }),
               0);
-    host_gpu::refuse_captures(false);
+    host_gpu::offer_engines(nullptr);
     EXPECT_GT(results, 10);
-    EXPECT_GT(std::ranges::count_if(notes.lines,
-                                    [](const std::string& line) {
-                                      return line.find("it is not tuned") != std::string::npos;
-                                    }),
-              3);
-    EXPECT_GT(time_device_step(context, options, 1, 0, path).step.median, 0);
+    const Context another(2, Device{.cuda = true});  // that has built none of these
+    EXPECT_GT(time_device_step(another, options, 1, 0, path).step.median, 0);
   }
+  EXPECT_GT(std::ranges::count_if(notes.lines,
+                                  [](const std::string& line) {
+                                    return line.find("it is not tuned") != std::string::npos;
+                                  }),
+            3);
 }
 
 // The plan that is best for one algorithm behind a convolution must not be part of another's times.

@@ -8,7 +8,7 @@
 #include "kernels/half_element.h"
 #include "layers/conv_bn.h"
 #include "layers/pool.h"
-#include "tests/host_gpu/graph_log.h"
+#include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/node_harness.h"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "kernels/half_element.h"
 #include "layers/graphs/graph_runner.h"
 #include "layers/networks/network.h"
-#include "tests/host_gpu/graph_log.h"
+#include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/random_seed.h"
 #include "tools/bench/tuning/time_fusions.h"
 

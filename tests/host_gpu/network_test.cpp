@@ -5,7 +5,7 @@
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph.h"
 #include "tests/cuda/network_on_gpu.h"
-#include "tests/host_gpu/graph_log.h"
+#include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/node_harness.h"
 
@@ -54,13 +54,14 @@ class HostGpuNetwork
 
 TEST_P(HostGpuNetwork, AsksForTheGraphsThatItsNodesSay) {
   const auto& [arch, mode, precision] = GetParam();
-  const Context gpu(1, Device{.cuda = true}), host(1);
+  const Context host(1);
   for (const BatchNormAlgorithm algorithm : kBatchNormAlgorithms) {
     for (const bool gradients : {true, false}) {
       const NetworkCase network{
           .arch = arch, .mode = mode, .precision = precision, .algorithm = algorithm};
       SCOPED_TRACE(fmt::format("algorithm {}, {}", static_cast<int>(algorithm),
                                gradients ? "training" : "evaluation"));
+      const Context gpu(1, Device{.cuda = true});  // has built none of them yet
       Recorded recorded(gpu, network, gradients);
       const Texts said = recorded.listed();
       host_gpu::forget_graphs();
@@ -86,8 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
 // If the plan table names gradients with sums, the nodes must list and build them for every
 // gradient that a normalisation takes up, and these are what is tuned.
 TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
-  const Context gpu(1, Device{.cuda = true});
   for (const char* arch : {"resnet18", "resnet50"}) {
+    const Context gpu(1, Device{.cuda = true});
     const NetworkCase network{
         .arch = arch, .mode = BatchNormMode::kRunning, .precision = Precision::kFp16};
     NetworkCase with_sums = network;

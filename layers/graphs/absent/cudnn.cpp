@@ -1,9 +1,9 @@
 // A build with GPU code but without cuDNN: losses run on a GPU, networks do not.
-#include "layers/graphs/graph_runner.h"
+#include "layers/graphs/engines.h"
 
 #include "engine/base/error.h"
 
-namespace rk {
+namespace rk::cudnn {
 namespace {
 
 [[noreturn]] void refuse() {
@@ -14,33 +14,22 @@ namespace {
 
 }  // namespace
 
-struct GraphRunner::Impl {};
+std::string version() { refuse(); }
 
-GraphRunner::GraphRunner() = default;
-GraphRunner::GraphRunner(const Context&, const Graph&) { refuse(); }
-GraphRunner::~GraphRunner() = default;
-GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
-GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
-std::size_t GraphRunner::workspace_bytes() const { return 0; }
-const std::string& GraphRunner::engine() const { refuse(); }
-void GraphRunner::bind(const std::vector<Place>&, void*) { refuse(); }
-void GraphRunner::run() const { refuse(); }
+struct Handle::State {};
+Handle::Handle(CudaStream) { refuse(); }
+Handle::~Handle() = default;
 
-bool GraphRunner::exists(const Context&, const Graph&, const char*) { return false; }
+struct Engines::State {};
+Engines::Engines(Graph, const Handle&) { refuse(); }
+Engines::~Engines() = default;
+const Graph& Engines::graph() const { refuse(); }
+std::int64_t Engines::count() const { refuse(); }
+std::string Engines::name(std::int64_t) const { refuse(); }
+bool Engines::compiles(std::int64_t) const { refuse(); }
+std::string Engines::build(std::int64_t) { refuse(); }
+std::size_t Engines::workspace_bytes(std::int64_t) const { refuse(); }
+void Engines::run(const Handle&, Places&, void*, std::int64_t) { refuse(); }
+Places Engines::constants() { refuse(); }
 
-void build_graphs(const Context&, const std::vector<Graph>&,
-                  const std::function<void(std::int64_t, std::int64_t)>&) {
-  refuse();
-}
-
-void set_plans(const Context&, const GpuPlans&) { refuse(); }
-// Called while programs are recorded; such a program fails only in plan().
-const GpuPlans& plans_of(const Context&) {
-  static const GpuPlans none;
-  return none;
-}
-PlansTaken plans_taken(const Context&) { return {}; }
-GpuPlans::Timing time_engines(const Context&, const Graph&, int) { refuse(); }
-std::string plan_environment(const Context&) { refuse(); }
-
-}  // namespace rk
+}  // namespace rk::cudnn

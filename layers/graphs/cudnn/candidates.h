@@ -59,49 +59,14 @@ class Candidates {
     return std::ranges::count(notes, fe::BehaviorNote_t::RUNTIME_COMPILATION) > 0;
   }
 
-  // Builds and returns the first plan, in the heuristics' order, for which wanted(plan) holds; -1
-  // if there is none. Plans that would have to be compiled are not built but added to `left`.
-  template <class Wanted>
-  std::int64_t first_built(Wanted&& wanted, std::vector<std::int64_t>* left) {
-    for (std::int64_t i = 0; i < count(); ++i) {
-      if (!wanted(i)) continue;
-      if (compiles(i)) {
-        left->push_back(i);
-      } else if (frontend_.build_plan_at_index(i).is_good()) {
-        return i;
-      }
-    }
-    return -1;
+  // Returns why the plan cannot be built, or nothing.
+  std::string build(std::int64_t plan) {
+    fe::error_t error = frontend_.build_plan_at_index(plan);
+    if (error.is_good()) return "";
+    return error.get_message().empty() ? "no reason is given" : error.get_message();
   }
 
-  // Builds the heuristics' first engine that need not be compiled, else the first that must be.
-  // `wanted` names an engine to use instead, if it is available.
-  std::int64_t build(const std::string& wanted) {
-    std::vector<std::int64_t> left;
-    if (!wanted.empty()) {
-      const auto named = [&](std::int64_t i) { return name(i) == wanted; };
-      const std::int64_t plan = first_built(named, &left);
-      if (plan >= 0) return plan;
-      for (const std::int64_t i : left) {
-        if (frontend_.build_plan_at_index(i).is_good()) return i;
-      }
-      left.clear();
-    }
-    const std::int64_t plan = first_built([](std::int64_t) { return true; }, &left);
-    if (plan >= 0) return plan;
-    // Report the first refusal that gives a reason: deselected engines report only that they are.
-    std::string refusal;
-    for (const std::int64_t i : left) {
-      fe::error_t error = frontend_.build_plan_at_index(i);
-      if (error.is_good()) return i;
-      if (refusal.empty() || refusal.find("Deselect") != std::string::npos) {
-        refusal = error.get_message();
-      }
-    }
-    fail<DeviceError>("cuDNN: {}: plan: {}", graph_.text(), refusal);
-  }
-
-  // places: of the tensors, by Recorder::uid(), and constants().
+  // places: of the tensors, by place_of(), and constants().
   fe::error_t run(cudnnHandle_t handle, Places& places, void* workspace, std::int64_t plan) {
     return frontend_.execute_plan_at_index(handle, places, workspace, plan);
   }

@@ -2,6 +2,7 @@
 // layers/graphs/cudnn/candidates.h includes this file.
 #pragma once
 
+#include "layers/graphs/engines.h"
 #include "layers/graphs/graph.h"
 
 #include <cudnn_frontend.h>
@@ -10,14 +11,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 namespace rk::cudnn {
 
 namespace fe = cudnn_frontend;
 using Type = fe::DataType_t;
-using Places = std::unordered_map<std::int64_t, void*>;  // of a run, by uid
 
 inline Type element_type(DType type) {
   switch (type) {
@@ -34,8 +33,6 @@ class Recorder {
   Recorder(fe::graph::Graph& frontend, const Graph& graph)
       : frontend_(frontend), graph_(graph), tensors_(graph.tensors().size()) {}
 
-  static std::int64_t uid(Graph::Value value) { return value + 1; }
-
   void record() {
     for_each([&](Graph::Value value, const Graph::Tensor& tensor) {
       if (tensor.role != GraphRole::kNone && !tensor.written) at(value) = input(value);
@@ -43,7 +40,7 @@ class Recorder {
     for (const Graph::Operation& operation : graph_.operations()) record(operation);
     for_each([&](Graph::Value value, const Graph::Tensor& tensor) {
       if (!tensor.written) return;
-      at(value)->set_output(true).set_data_type(element_type(tensor.type)).set_uid(uid(value));
+      at(value)->set_output(true).set_data_type(element_type(tensor.type)).set_uid(place_of(value));
       // The frontend itself makes the other outputs dense.
       if (tensor.row_stride > 0) {
         at(value)->set_dim(dims(tensor.shape)).set_stride(strides(tensor));
@@ -86,11 +83,12 @@ class Recorder {
                                 .set_dim(dims(tensor.shape))
                                 .set_stride(strides(tensor))
                                 .set_data_type(element_type(tensor.type))
-                                .set_uid(uid(value)));
+                                .set_uid(place_of(value)));
   }
   Tensor constant(double value) {
     const auto number = static_cast<float>(value);
-    const std::int64_t id = uid(static_cast<Graph::Value>(tensors_.size() + constants_.size()));
+    const std::int64_t id =
+        place_of(static_cast<Graph::Value>(tensors_.size() + constants_.size()));
     constants_.emplace(id, number);
     Tensor t = frontend_.tensor(number);
     t->set_uid(id);

@@ -1,12 +1,11 @@
-// The product's only source file that includes cuDNN's frontend (layers/graphs/cudnn/candidates.h).
 #include "layers/graphs/graph_runner.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
-#include "engine/driver/libraries.h"
-#include "layers/graphs/cudnn/candidates.h"
+#include "layers/graphs/build_engine.h"
+#include "layers/graphs/engines.h"
 #include "layers/graphs/trial.h"
 
 #include <algorithm>
@@ -23,60 +22,24 @@
 #include <thread>
 #include <vector>
 
-// The frontend loads every function of the library through this handle.
-namespace cudnn_frontend {
-void* cudnn_dlhandle = nullptr;
-}
-
 namespace rk {
 
-using cudnn::Candidates;
-namespace fe = cudnn_frontend;
-
-namespace cudnn {
-
-void load() {
-  static const DynamicLibrary library = load_cudnn_library(CUDNN_MAJOR, CUDART_VERSION / 1000);
-  if (library.handle() == nullptr) {
-    fail<DeviceError>(
-        "cuDNN cannot be loaded: {}; install it, or name its folder in RK_CUDA_LIBRARIES",
-        library.problem());
-  }
-  fe::cudnn_dlhandle = library.handle();
-}
-
-}  // namespace cudnn
+using cudnn::Engines;
+using cudnn::Handle;
 
 namespace {
 
-void check(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  fail<DeviceError>("cuDNN: {}: {}", what, fe::detail::get_error_string(status));
-}
-
-class Handle {
- public:
-  Handle() { check(fe::detail::create_handle(&handle_), "handle"); }
-  ~Handle() { fe::detail::destroy_handle(handle_); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  cudnnHandle_t get() const { return handle_; }
-
- private:
-  cudnnHandle_t handle_ = nullptr;
-};
-
-// A graph with the plan that runs it.
+// A graph with the engine that runs it.
 struct BuiltGraph {
-  BuiltGraph(const Graph& graph, cudnnHandle_t handle, const std::string& asked_for)
-      : candidates(graph, handle),
-        plan(candidates.build(asked_for)),
-        engine(candidates.name(plan)),
-        workspace_bytes(candidates.workspace_bytes(plan)) {}
+  BuiltGraph(const Graph& graph, const Handle& handle, const std::string& asked_for)
+      : engines(graph, handle),
+        engine(cudnn::build_engine(engines, asked_for)),
+        name(engines.name(engine)),
+        workspace_bytes(engines.workspace_bytes(engine)) {}
 
-  Candidates candidates;
-  std::int64_t plan;
-  std::string engine;
+  Engines engines;
+  std::int64_t engine;
+  std::string name;
   std::size_t workspace_bytes;
 };
 
@@ -85,13 +48,10 @@ struct BuiltGraph {
 // A context's cuDNN state: the plan table and, once the first graph is requested, the library's
 // handle on the context's stream and all graphs built for it.
 struct CudnnHandle {
-  cudnnHandle_t on(const Context& context) {
-    if (!handle) {
-      cudnn::load();
-      handle.emplace();
-      check(fe::detail::set_stream(handle->get(), context.cuda().stream()), "stream");
-    }
-    return handle->get();
+  const Handle& on(const Context& context) {
+    expect(context.on_gpu(), "[gpu graph] expected a GPU");
+    if (!handle) handle.emplace(context.cuda().stream());
+    return *handle;
   }
   // A graph's text and the engine that the plan table names; no engine: the heuristics' first.
   using Key = std::pair<std::string, std::string>;
@@ -127,14 +87,14 @@ CudnnHandle& handle_of(const Context& context) {
 // The tensors of a graph in device memory, for timing: noise, or copies of another object's.
 class Tensors {
  public:
-  Tensors(const Context& context, Candidates& candidates, const Tensors* other = nullptr)
-      : places_(candidates.constants()) {
-    const std::vector<Graph::Tensor>& tensors = candidates.graph().tensors();
+  Tensors(const Context& context, Engines& engines, const Tensors* other = nullptr)
+      : places_(engines.constants()) {
+    const std::vector<Graph::Tensor>& tensors = engines.graph().tensors();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const Graph::Tensor& tensor = tensors[i];
       if (tensor.role == GraphRole::kNone) continue;
       memory_.push_back(context.allocate(tensor.bytes()));
-      places_[cudnn::Recorder::uid(static_cast<Graph::Value>(i))] = memory_.back().data();
+      places_[cudnn::place_of(static_cast<Graph::Value>(i))] = memory_.back().data();
       if (!tensor.written && other != nullptr) {
         const Memory& from = other->memory_[memory_.size() - 1];
         context.cuda().copy(memory_.back().data(), from.data(), from.bytes());
@@ -177,7 +137,7 @@ class Tensors {
 struct GraphRunner::Impl {
   std::shared_ptr<CudnnHandle> cudnn;
   std::shared_ptr<BuiltGraph> built;
-  // The frontend takes a map; it is filled once, so that a step builds none.
+  // Filled once, so that a step builds no map.
   cudnn::Places places;
   void* workspace = nullptr;
 };
@@ -192,6 +152,7 @@ bool GraphRunner::exists(const Context& context, const Graph& graph, const char*
   CudnnHandle& cudnn = handle_of(context);
   const std::string text = graph.text();
   if (cudnn.refused.contains(text)) return false;
+  cudnn.on(context);  // without the library nothing could happen instead
   try {
     cudnn.built(context, graph);
     return true;
@@ -208,27 +169,25 @@ GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
 GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
 
 std::size_t GraphRunner::workspace_bytes() const { return impl_->built->workspace_bytes; }
-const std::string& GraphRunner::engine() const { return impl_->built->engine; }
+const std::string& GraphRunner::engine() const { return impl_->built->name; }
 
 void GraphRunner::bind(const std::vector<Place>& places, void* workspace) {
-  const Graph& graph = impl_->built->candidates.graph();
-  impl_->places = impl_->built->candidates.constants();
+  const Graph& graph = impl_->built->engines.graph();
+  impl_->places = impl_->built->engines.constants();
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const GraphRole role = graph.tensors()[i].role;
     if (role == GraphRole::kNone) continue;
     const auto place = std::ranges::find(places, role, &Place::role);
     expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks {}", graph.text(),
            name_of(role));
-    impl_->places[cudnn::Recorder::uid(static_cast<Graph::Value>(i))] =
-        const_cast<void*>(place->data);
+    impl_->places[cudnn::place_of(static_cast<Graph::Value>(i))] = const_cast<void*>(place->data);
   }
   impl_->workspace = workspace;
 }
 
 void GraphRunner::run() const {
   BuiltGraph& built = *impl_->built;
-  built.candidates.check("run", built.candidates.run(impl_->cudnn->handle->get(), impl_->places,
-                                                     impl_->workspace, built.plan));
+  built.engines.run(*impl_->cudnn->handle, impl_->places, impl_->workspace, built.engine);
 }
 
 void build_graphs(const Context& context, const std::vector<Graph>& graphs,
@@ -250,14 +209,14 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
     try {
       context.cuda().use_in_this_thread();
       // A plan may use the handle it was built with, so the handle lives as long as the plans.
-      const Handle& builder = cudnn.builders.emplace_back();
+      const Handle& builder = cudnn.builders.emplace_back(nullptr);
       while (next < wanted.size() && broken == nullptr) {
         const Graph& wants = *wanted[next++];
         const CudnnHandle::Key key = cudnn.key(wants);
         std::shared_ptr<BuiltGraph> graph;
         lock.unlock();
         try {
-          graph = std::make_shared<BuiltGraph>(wants, builder.get(), key.second);
+          graph = std::make_shared<BuiltGraph>(wants, builder, key.second);
         } catch (const DeviceError&) {
           // Reported when a node asks for the graph.
         }
@@ -307,39 +266,39 @@ PlansTaken plans_taken(const Context& context) {
     const auto& [text, engine] = key;
     if (engine.empty() || engine != cudnn.plans.engine_to_build(text)) continue;
     ++of.named;
-    if (graph->engine == engine) ++of.taken;
+    if (graph->name == engine) ++of.taken;
   }
   return of;
 }
 
 std::string plan_environment(const Context& context) {
-  cudnn::load();
-  return fmt::format("{}, cuDNN {}", context.cuda().name(), fe::detail::get_backend_version());
+  if (!context.on_gpu()) return "";
+  return fmt::format("{}, cuDNN {}", context.cuda().name(), cudnn::version());
 }
 
 namespace {
 
-// A plan that time_engines() runs.
-struct TimedPlan {
-  std::shared_ptr<Candidates> candidates;
-  std::int64_t plan = -1;
+// An engine that time_engines() runs.
+struct TimedEngine {
+  std::shared_ptr<Engines> engines;
+  std::int64_t engine = -1;
 
-  std::string name() const { return candidates->name(plan); }
+  std::string name() const { return engines->name(engine); }
 };
 
-// A graph compiled in a thread of its own. Its plan may use the handle, which is destroyed last.
+// A graph's engines for a thread that compiles one. It may use the handle, which is destroyed last.
 struct BuiltApart {
-  explicit BuiltApart(const Graph& graph) : candidates(graph, builder.get()) {}
-  Handle builder;
-  Candidates candidates;
+  explicit BuiltApart(const Graph& graph) : engines(graph, builder) {}
+  Handle builder{nullptr};
+  Engines engines;
 };
 
 // The engines worth timing that can be built: ready-made ones or, if there are none, ones that are
 // compiled, in parallel.
-std::vector<TimedPlan> plans_to_time(const Context& context, const Graph& graph) {
+std::vector<TimedEngine> engines_worth_timing(const Context& context, const Graph& graph) {
   // Each engine loads its own kernels, which takes longer than running them.
   constexpr std::size_t kMostReady = 12, kMostCompiled = 8;
-  const auto all = std::make_shared<Candidates>(graph, handle_of(context).on(context));
+  const auto all = std::make_shared<Engines>(graph, handle_of(context).on(context));
   std::array<std::vector<std::int64_t>, 2> places;  // ready-made, compiled
   std::array<std::vector<std::string>, 2> names;
   for (std::int64_t i = 0; i < all->count(); ++i) {
@@ -347,65 +306,63 @@ std::vector<TimedPlan> plans_to_time(const Context& context, const Graph& graph)
     places[kind].push_back(i);
     names[kind].push_back(all->name(i));
   }
-  std::vector<TimedPlan> plans;
+  std::vector<TimedEngine> built;
   for (const std::size_t i : engines_to_time(names[0], kMostReady)) {
-    const std::int64_t plan = places[0][i];
-    if (all->frontend().build_plan_at_index(plan).is_good()) plans.push_back({all, plan});
+    const std::int64_t engine = places[0][i];
+    if (all->build(engine).empty()) built.push_back({all, engine});
   }
-  if (!plans.empty()) return plans;
-  std::vector<std::future<TimedPlan>> compiled;
+  if (!built.empty()) return built;
+  std::vector<std::future<TimedEngine>> compiled;
   for (const std::size_t i : engines_to_time(names[1], kMostCompiled)) {
-    compiled.push_back(std::async(std::launch::async, [&, plan = places[1][i]]() -> TimedPlan {
+    compiled.push_back(std::async(std::launch::async, [&, engine = places[1][i]]() -> TimedEngine {
       context.cuda().use_in_this_thread();
-      const auto built = std::make_shared<BuiltApart>(graph);
-      if (built->candidates.frontend().build_plan_at_index(plan).is_bad()) return {};
-      return {std::shared_ptr<Candidates>(built, &built->candidates), plan};
+      const auto apart = std::make_shared<BuiltApart>(graph);
+      if (!apart->engines.build(engine).empty()) return {};
+      return {std::shared_ptr<Engines>(apart, &apart->engines), engine};
     }));
   }
   for (auto& each : compiled) {
-    TimedPlan built = each.get();
-    if (built.candidates != nullptr) plans.push_back(std::move(built));
+    TimedEngine one = each.get();
+    if (one.engines != nullptr) built.push_back(std::move(one));
   }
-  return plans;
+  return built;
 }
 
 }  // namespace
 
 GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats) {
-  const cudnnHandle_t handle = handle_of(context).on(context);
+  const Handle& handle = handle_of(context).on(context);
   GpuPlans::Timing timing{.graph = graph.text(), .engines = {}, .taken = 0};
-  std::vector<TimedPlan> plans = plans_to_time(context, graph);
-  if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
+  std::vector<TimedEngine> engines = engines_worth_timing(context, graph);
+  if (engines.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
   std::size_t largest = 0;
-  for (const TimedPlan& plan : plans) {
-    timing.engines.push_back({.name = plan.name()});
-    largest = std::max(largest, plan.candidates->workspace_bytes(plan.plan));
+  for (const TimedEngine& each : engines) {
+    timing.engines.push_back({.name = each.name()});
+    largest = std::max(largest, each.engines->workspace_bytes(each.engine));
   }
   const Memory workspace = context.allocate(largest);
   // All engines read the constants of the first one's graph; kept, since the first may be erased.
-  const std::shared_ptr<Candidates> constants = plans[0].candidates;
+  const std::shared_ptr<Engines> constants = engines[0].engines;
   std::vector<Tensors> sets;
   sets.reserve(gpu::kTrialLaunches);
   sets.emplace_back(context, *constants);
   while (sets.size() < gpu::kTrialLaunches && sets.size() * sets[0].bytes() < gpu::kBeyondCaches) {
     sets.emplace_back(context, *constants, &sets[0]);
   }
-  const auto run = [&](std::size_t engine, std::size_t set) {
-    Candidates& candidates = *plans[engine].candidates;
-    candidates.check(
-        "run", candidates.run(handle, sets[set].places(), workspace.data(), plans[engine].plan));
+  const auto run = [&](std::size_t e, std::size_t set) {
+    engines[e].engines->run(handle, sets[set].places(), workspace.data(), engines[e].engine);
   };
   // Runs an engine once, then captures its launches for timing; null if it cannot run or cannot be
   // captured.
-  const auto replay = [&](std::size_t engine) -> std::unique_ptr<CudaGraph> {
+  const auto replay = [&](std::size_t e) -> std::unique_ptr<CudaGraph> {
     try {
-      run(engine, 0);
+      run(e, 0);
       context.synchronize();
       return std::make_unique<CudaGraph>(context.cuda(), [&] {
-        for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(engine, i % sets.size());
+        for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(e, i % sets.size());
       });
     } catch (const DeviceError& error) {
-      note(fmt::format("{}; {} is left out", error.what(), timing.engines[engine].name));
+      note(fmt::format("{}; {} is left out", error.what(), timing.engines[e].name));
       return nullptr;
     }
   };
@@ -413,11 +370,11 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
   const Memory expected = context.allocate(first.result().bytes());
   const auto count = static_cast<std::int64_t>(expected.bytes() / size_of(first.type()));
   std::vector<std::unique_ptr<CudaGraph>> replays;
-  while (replays.size() < plans.size()) {
+  while (replays.size() < engines.size()) {
     const std::size_t e = replays.size();
     std::unique_ptr<CudaGraph> launches = replay(e);
     if (launches == nullptr) {
-      plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(e));
+      engines.erase(engines.begin() + static_cast<std::ptrdiff_t>(e));
       timing.engines.erase(timing.engines.begin() + static_cast<std::ptrdiff_t>(e));
       continue;
     }
@@ -430,9 +387,9 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
     }
     replays.push_back(std::move(launches));
   }
-  if (plans.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
+  if (engines.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
   const std::vector<double> times = gpu::time_replays(context, replays, repeats);
-  for (std::size_t e = 0; e < plans.size(); ++e) {
+  for (std::size_t e = 0; e < engines.size(); ++e) {
     timing.engines[e].ms = times[e] / static_cast<double>(gpu::kTrialLaunches);
     if (timing.engines[e].agrees && timing.engines[e].ms < timing.engines[timing.taken].ms) {
       timing.taken = e;

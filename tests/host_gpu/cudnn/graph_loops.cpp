@@ -1,24 +1,14 @@
-// In place of layers/graphs/cudnn/graph_runner.cpp: a graph's operations as plain loops, one after
-// another, in double, rounded where a result is written. Stricter than cuDNN about its tensors:
-// each must lie in device memory as a whole, and none where a result goes.
-#include "layers/graphs/graph_runner.h"
-#include "engine/base/error.h"
-#include "engine/base/note.h"
-#include "engine/device/cuda/context.h"
+#include "tests/host_gpu/cudnn/graph_loops.h"
+
 #include "kernels/half_element.h"
 #include "tests/host_gpu/cuda/memory.h"
-#include "tests/host_gpu/cuda/stream.h"
-#include "tests/host_gpu/graph_log.h"
 #include "tests/host_gpu/rounding.h"
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
-#include <set>
-#include <string>
+#include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace rk {
 namespace {
@@ -83,26 +73,10 @@ void spoil(const Tensor& tensor, void* data) {
   }
 }
 
-// Contexts of several threads, as of several GPUs, build at the same time.
-struct Log {
-  std::mutex mutex;
-  std::vector<Graph> built;
-};
-Log& log() {
-  static Log held;
-  return held;
-}
-
-std::function<bool(const Graph&)>& refuses() {
-  static std::function<bool(const Graph&)> graphs;
-  return graphs;
-}
-bool is_refused(const Graph& graph) { return refuses() && refuses()(graph); }
-
 // One run of a graph.
 class Run {
  public:
-  Run(const Graph& graph, const std::vector<void*>& places)
+  Run(const Graph& graph, const std::vector<void*>& places, double factor)
       : graph_(graph), values_(graph.tensors().size()) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Tensor& tensor = graph.tensors()[i];
@@ -114,7 +88,12 @@ class Run {
     }
     for (const Graph::Operation& operation : graph.operations()) compute(operation);
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (graph.tensors()[i].written) store(graph.tensors()[i], values_[i], places[i]);
+      const Tensor& tensor = graph.tensors()[i];
+      if (!tensor.written) continue;
+      if (tensor.type != DType::kUint8) {
+        for (double& value : values_[i]) value *= factor;
+      }
+      store(tensor, values_[i], places[i]);
     }
   }
 
@@ -326,138 +305,17 @@ class Run {
 }  // namespace
 
 namespace host_gpu {
-const std::vector<Graph>& graphs_built() { return log().built; }
-void forget_graphs() { log().built.clear(); }
-void refuse_graphs(std::function<bool(const Graph&)> graphs) { refuses() = std::move(graphs); }
+
+void compute(const Graph& graph, const std::vector<void*>& places, double factor) {
+  // Like an engine that works in several passes: first overwrites a result's memory, unless it is
+  // also read.
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (graph.tensors()[i].written && std::ranges::count(places, places[i]) == 1) {
+      spoil(graph.tensors()[i], places[i]);
+    }
+  }
+  Run(graph, places, factor);
+}
+
 }  // namespace host_gpu
-
-struct GraphRunner::Impl {
-  explicit Impl(const Graph& described) : graph(described) {}
-  Graph graph;
-  CudaStream stream = nullptr;
-  std::vector<void*> places;  // by tensor
-  std::string engine = "loops";
-};
-
-// A context's plans and the graphs it built; created on first use.
-struct CudnnHandle {
-  GpuPlans plans;
-  std::set<std::string> built;
-};
-
-namespace {
-
-CudnnHandle& handle_of(const Context& context) {
-  if (context.cudnn() == nullptr) context.cudnn() = std::make_shared<CudnnHandle>();
-  return *context.cudnn();
-}
-
-}  // namespace
-
-GraphRunner::GraphRunner() = default;
-GraphRunner::GraphRunner(const Context& context, const Graph& graph)
-    : impl_(std::make_unique<Impl>(graph)) {
-  expect(context.on_gpu(), "[gpu graph] expected a GPU");
-  if (host_gpu::break_capture()) fail<DeviceError>("[gpu graph] planned in a capture");
-  if (is_refused(graph)) fail<DeviceError>("cuDNN: {}: no engine", graph.text());
-  impl_->stream = context.cuda().stream();
-  {
-    const std::lock_guard lock(log().mutex);
-    log().built.push_back(graph);
-  }
-  handle_of(context).built.insert(graph.text());
-}
-bool GraphRunner::exists(const Context&, const Graph& graph, const char* otherwise) {
-  if (!is_refused(graph)) return true;
-  note(fmt::format("cuDNN: {}: no engine; {}", graph.text(), otherwise));
-  return false;
-}
-GraphRunner::~GraphRunner() = default;
-GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
-GraphRunner& GraphRunner::operator=(GraphRunner&&) noexcept = default;
-
-std::size_t GraphRunner::workspace_bytes() const { return 64; }
-const std::string& GraphRunner::engine() const { return impl_->engine; }
-
-void GraphRunner::bind(const std::vector<Place>& places, void* workspace) {
-  const Graph& graph = impl_->graph;
-  const std::vector<Tensor>& tensors = graph.tensors();
-  impl_->places.assign(tensors.size(), nullptr);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].role == GraphRole::kNone) continue;
-    const auto place = std::ranges::find(places, tensors[i].role, &Place::role);
-    expect(place != places.end() && place->data != nullptr, "[gpu graph] {} lacks {}", graph.text(),
-           name_of(tensors[i].role));
-    host_gpu::expect_kind(host_gpu::Kind::kDevice, place->data, tensors[i].bytes(),
-                          "a graph's tensor");
-    impl_->places[i] = const_cast<void*>(place->data);
-  }
-  // No other tensor may lie where a result does, except that the advanced running statistics may
-  // overwrite the old ones.
-  const auto in_place = [](GraphRole role, GraphRole result) {
-    return (role == GraphRole::kRunningMean && result == GraphRole::kNextMean) ||
-           (role == GraphRole::kRunningVariance && result == GraphRole::kNextVariance);
-  };
-  // Ranges of a larger tensor's channels interleave, so only their starts are compared.
-  const auto overlap = [&](std::size_t a, std::size_t b) {
-    const auto* first = static_cast<const std::byte*>(impl_->places[a]);
-    const auto* second = static_cast<const std::byte*>(impl_->places[b]);
-    if (first == nullptr || second == nullptr) return false;
-    if (tensors[a].row_stride > 0 || tensors[b].row_stride > 0) return first == second;
-    return first < second + tensors[b].bytes() && second < first + tensors[a].bytes();
-  };
-  for (std::size_t r = 0; r < tensors.size(); ++r) {
-    if (!tensors[r].written) continue;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      expect(i == r || !overlap(i, r) || in_place(tensors[i].role, tensors[r].role),
-             "[gpu graph] {}: {} lies where {} goes", graph.text(), name_of(tensors[i].role),
-             name_of(tensors[r].role));
-    }
-  }
-  host_gpu::fill_with_nan(workspace, workspace_bytes());
-}
-
-void GraphRunner::run() const {
-  host_gpu::put(impl_->stream, impl_->graph.text(), [graph = impl_->graph, places = impl_->places] {
-    // Like an engine that works in several passes: first overwrites a result's memory, unless it is
-    // also read.
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (graph.tensors()[i].written && std::ranges::count(places, places[i]) == 1) {
-        spoil(graph.tensors()[i], places[i]);
-      }
-    }
-    Run(graph, places);
-  });
-}
-
-void build_graphs(const Context&, const std::vector<Graph>& graphs,
-                  const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  const auto all = std::ssize(graphs);
-  if (progress) progress(all, all);
-}
-
-void set_plans(const Context& context, const GpuPlans& plans) {
-  handle_of(context).plans = plans;
-  handle_of(context).built.clear();
-}
-PlansTaken plans_taken(const Context& context) {
-  PlansTaken of;
-  for (const std::string& text : handle_of(context).built) {
-    const GpuPlans& plans = plans_of(context);
-    if (plans.names_engine(text)) ++of.named;
-    if (plans.engine(text) == "loops") ++of.taken;
-  }
-  return of;
-}
-const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
-
-std::string plan_environment(const Context& context) {
-  return context.on_gpu() ? context.cuda().name() : "";
-}
-
-GpuPlans::Timing time_engines(const Context&, const Graph& graph, int) {
-  if (is_refused(graph)) fail<DeviceError>("cuDNN: {}: no engine", graph.text());
-  return {.graph = graph.text(), .engines = {{.name = "loops"}}, .taken = 0};
-}
-
 }  // namespace rk
