@@ -64,6 +64,9 @@ test-gpu: configure
 
 test-sanitizers:
 	@tools/scripts/test_sanitizers.sh address $(JOBS)
+	@if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then \
+	  tools/scripts/test_sanitizers.sh gpu $(JOBS); \
+	else echo "no nvcc: nothing on the emulated GPU under sanitizers"; fi
 	@tools/scripts/test_sanitizers.sh thread $(JOBS)
 
 test-kills: configure

@@ -11,12 +11,20 @@
 # does not see OpenMP's barriers and would report every oneDNN primitive, so it runs only tests that use
 # neither; race_test, part of `make test`, covers row kernels under ThreadTeam.
 set -euo pipefail
-kind=${1:?address, files or thread}
+kind=${1:?address, gpu, files or thread}
 jobs=${2:-$(nproc)}
 preset=asan
+build=
+options=()
 filter='*'
 case $kind in
   address) targets=(all) ;;
+  gpu)
+    # The CUDA runtime supports no sanitizer, but none of it is linked here.
+    build=build-gpu-asan
+    options=(-DRK_CUDA=ON -DRK_CUDA_ARCHITECTURES=90-real)
+    targets=(host_gpu_test)
+    ;;
   files)
     preset=fuzz
     targets=(engine_test kernels_test data_test weights_test)
@@ -26,11 +34,12 @@ case $kind in
     targets=(engine_test kernels_test data_test threads_test training_test)
     filter='Parallel*:SquareSum*:Optimizer*:*Loader*'
     ;;
-  *) echo "error: $kind: no such kind; address, files or thread" >&2; exit 2 ;;
+  *) echo "error: $kind: no such kind; address, gpu, files or thread" >&2; exit 2 ;;
 esac
-build=build-$preset
+build=${build:-build-$preset}
 mkdir -p "$build"
-cmake --preset "$preset" >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; exit 1; }
+[ "$kind" != gpu ] || tools/scripts/setup_cudnn.sh "$build"/third_party
+cmake --preset "$preset" -B "$build" "${options[@]}" >"$build/configure.log" 2>&1 || { cat "$build/configure.log"; exit 1; }
 cmake --build "$build" -j "$jobs" --target "${targets[@]}"
 # Our code, not the sanitizer, must report a buffer larger than any memory. OpenMP's runtime never frees what
 # it allocates for its threads.
@@ -42,6 +51,9 @@ export OMP_WAIT_POLICY=PASSIVE  # as in `make test`
 if [ "$kind" = address ]; then
   ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$jobs" \
     -LE fault -E '^golden|^race|^TrainProgram|^TrainProcesses|^processes'
+  exit
+elif [ "$kind" = gpu ]; then
+  ctest --test-dir "$build" --no-tests=error --output-on-failure -j "$jobs" -L host_gpu -E golden
   exit
 fi
 export build filter
