@@ -15,7 +15,7 @@ struct RequiredLibrary {
 };
 
 // Throws DeviceError, with every place that was looked in, if it cannot be loaded.
-inline DynamicLibrary load(const RequiredLibrary& required) {
+inline DynamicLibrary load_required(const RequiredLibrary& required) {
   DynamicLibrary library = load_cuda_library(required.soname);
   if (library.handle() != nullptr) return library;
   fail<DeviceError>("{} cannot be loaded: {}; {}", required.name, library.problem(),

@@ -82,7 +82,9 @@ template <class Visit> void for_each_row_case(const Visit& visit) {
   RK_ROW_CASE(AucAllRow, "auc_ba", {{.r = 7, .step = S(0.25), .count = 9}, between.auc});
   RK_ROW_CASE(WilcoxonRow, "wilcoxon_bh", {.slopes = between.slopes});
   RK_ROW_CASE(HistogramRow, "histogram",
-              {.bins = 11, .rise = between.slopes, .negative_rise = between.slopes + 12});
+              {.bins = 11,
+               .rise = between.slopes,
+               .negative_rise = between.slopes == nullptr ? nullptr : between.slopes + 12});
   RK_ROW_CASE(SoftmaxRow, "nsl", {.scale = 9});
   RK_ROW_CASE(ProxyAnchorRow, "proxy_anchor", {.margin = S(0.125), .alpha = 8});
 #undef RK_ROW_CASE

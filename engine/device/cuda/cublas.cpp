@@ -14,7 +14,7 @@ RequiredLibrary cublas() {
 }  // namespace
 
 Cublas::Cublas()
-    : library(load(cublas())),
+    : library(load_required(cublas())),
       create(function_of<decltype(cublasCreate_v2)>(library, cublas(), "cublasCreate_v2")),
       destroy(function_of<decltype(cublasDestroy_v2)>(library, cublas(), "cublasDestroy_v2")),
       set_stream(

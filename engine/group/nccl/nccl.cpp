@@ -14,7 +14,7 @@ RequiredLibrary nccl() {
 }  // namespace
 
 Nccl::Nccl()
-    : library(load(nccl())),
+    : library(load_required(nccl())),
       get_unique_id(function_of<decltype(ncclGetUniqueId)>(library, nccl(), "ncclGetUniqueId")),
       init_rank(function_of<decltype(ncclCommInitRank)>(library, nccl(), "ncclCommInitRank")),
       destroy(function_of<decltype(ncclCommDestroy)>(library, nccl(), "ncclCommDestroy")),

@@ -2,7 +2,7 @@
 #include "layers/graphs/engines.h"
 
 #include "engine/base/error.h"
-#include "engine/driver/required_library.h"
+#include "engine/driver/libraries.h"
 #include "layers/graphs/cudnn/candidates.h"
 
 #include <cuda_runtime_api.h>

@@ -85,7 +85,7 @@ std::string version() { return "of the host"; }
 struct Handle::State {
   CudaStream stream;
 };
-Handle::Handle(CudaStream stream) : state_(std::make_unique<State>(stream)) {}
+Handle::Handle(CudaStream stream) : state_(std::make_unique<State>(State{stream})) {}
 Handle::~Handle() = default;
 
 struct Engines::State {
@@ -104,7 +104,7 @@ Engines::Engines(Graph graph, const Handle&) {
   if (offered()) engines = offered()(graph);
   if (engines.empty()) fail<DeviceError>("cuDNN: {}: engines: none", graph.text());
   std::vector<char> built(engines.size());
-  state_ = std::make_unique<State>(std::move(graph), std::move(engines), std::move(built));
+  state_ = std::make_unique<State>(State{std::move(graph), std::move(engines), std::move(built)});
 }
 Engines::~Engines() = default;
 
