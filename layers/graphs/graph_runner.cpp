@@ -236,9 +236,11 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
     threads.emplace_back(work);
   }
   std::unique_lock lock(mutex);
-  while (done < all && broken == nullptr) {
+  for (std::int64_t told = 0; broken == nullptr;) {
+    if (progress && done > told) progress(done, all);
+    told = done;
+    if (done == all) break;
     built.wait(lock);
-    if (progress) progress(done, all);
   }
   lock.unlock();
   threads.clear();
