@@ -90,8 +90,8 @@ template <class S> struct FastApRow {
     const S scale = in.weight * 2 * per_width;  // loss = 1 - FastAP, dz/ds = -2
     const auto grad_of = [&](const S* slope, S score, S distance) {
       const S z = 2 - 2 * score;
-      const int bin = static_cast<int>(std::ceil(distance));
-      return z < 0 || z > 4 ? S(0) : scale * slope[bin < 0 ? 0 : bin];
+      if (z < 0 || z > 4) return S(0);
+      return scale * slope[distance > 0 ? static_cast<int>(std::ceil(distance)) : 0];
     };
     // `grad` may be the memory of the scores: the member that writes grad[k] has read scores[k].
     team.for_each(p, [&](int k) {

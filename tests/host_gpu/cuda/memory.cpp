@@ -71,7 +71,9 @@ void set_page_locking(bool possible) {
   ranges().pages_can_be_locked = possible;
 }
 
-void fill_with_nan(void* data, std::size_t bytes) { std::memset(data, 0xFF, bytes); }
+void fill_with_nan(void* data, std::size_t bytes) {
+  if (bytes > 0) std::memset(data, 0xFF, bytes);  // of nothing, `data` may be null
+}
 
 void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* what) {
   const auto* first = static_cast<const std::byte*>(data);
