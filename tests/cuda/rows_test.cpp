@@ -13,8 +13,8 @@
 #include "tests/kernel_cases/row_cases.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 namespace rk {
@@ -334,7 +334,8 @@ TEST_F(CudaRows, AgreeWithDouble) {
 
 // The NaN behind what a row of proxies writes equals itself.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+  return std::ranges::equal(a, b, {}, bits, bits);
 }
 
 TEST_F(CudaRows, GiveTheSameBitsTwice) {
