@@ -38,7 +38,7 @@ constexpr std::int64_t place_of(Graph::Value value) { return value + 1; }
 class Engines {
  public:
   // Throws DeviceError, with the graph and the reason, if there are none.
-  Engines(Graph graph, const Handle& handle);
+  Engines(const Graph& graph, const Handle& handle);
   ~Engines();
   Engines(const Engines&) = delete;
   Engines& operator=(const Engines&) = delete;

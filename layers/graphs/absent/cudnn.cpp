@@ -21,7 +21,7 @@ Handle::Handle(CudaStream) { refuse(); }
 Handle::~Handle() = default;
 
 struct Engines::State {};
-Engines::Engines(Graph, const Handle&) { refuse(); }
+Engines::Engines(const Graph&, const Handle&) { refuse(); }
 Engines::~Engines() = default;
 const Graph& Engines::graph() const { refuse(); }
 std::int64_t Engines::count() const { refuse(); }

@@ -7,8 +7,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <utility>
-
 // The frontend loads every function of the library through this handle.
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
@@ -55,12 +53,12 @@ Handle::Handle(CudaStream stream) : state_(std::make_unique<State>()) {
 Handle::~Handle() = default;
 
 struct Engines::State {
-  State(Graph graph, cudnnHandle_t handle) : candidates(std::move(graph), handle) {}
+  State(const Graph& graph, cudnnHandle_t handle) : candidates(graph, handle) {}
   Candidates candidates;
 };
 
-Engines::Engines(Graph graph, const Handle& handle)
-    : state_(std::make_unique<State>(std::move(graph), handle.state().handle)) {}
+Engines::Engines(const Graph& graph, const Handle& handle)
+    : state_(std::make_unique<State>(graph, handle.state().handle)) {}
 Engines::~Engines() = default;
 
 const Graph& Engines::graph() const { return state_->candidates.graph(); }

@@ -98,13 +98,13 @@ struct Engines::State {
   }
 };
 
-Engines::Engines(Graph graph, const Handle&) {
+Engines::Engines(const Graph& graph, const Handle&) {
   if (host_gpu::break_capture()) fail<DeviceError>("[gpu graph] planned in a capture");
   std::vector<HostEngine> engines{{}};
   if (offered()) engines = offered()(graph);
   if (engines.empty()) fail<DeviceError>("cuDNN: {}: engines: none", graph.text());
   std::vector<char> built(engines.size());
-  state_ = std::make_unique<State>(State{std::move(graph), std::move(engines), std::move(built)});
+  state_ = std::make_unique<State>(State{graph, std::move(engines), std::move(built)});
 }
 Engines::~Engines() = default;
 

@@ -65,7 +65,6 @@ TEST_F(GraphRunnerTest, DrawnEnginesAreChosenByTheirDefinition) {
     SCOPED_TRACE(round);
     CounterRandom random(seed, 0, round);
     std::vector<HostEngine> engines;
-    std::string first_reason;
     for (std::int64_t e = 1 + random.below(5); e > 0; --e) {
       HostEngine engine{.name = fmt::format("eng{}", random.below(6)),
                         .compiles = random.below(2) == 0};
