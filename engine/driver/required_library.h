@@ -2,32 +2,33 @@
 #pragma once
 
 #include "engine/base/error.h"
-#include "engine/driver/libraries.h"
+#include "engine/system/dynamic_library.h"
 
 #include <string>
+#include <utility>
 
 namespace rk {
 
-struct RequiredLibrary {
-  std::string name;    // "cuBLAS"
-  std::string soname;  // "libcublas.so.13"
-  std::string advice;  // what to do if it is missing: "install ..."
+class RequiredLibrary {
+ public:
+  // name: "cuBLAS". loaded: what load_cuda_library() gave. advice: what to do if it is missing:
+  // "install ...". Throws DeviceError, with every place that was looked in, if it was not loaded.
+  RequiredLibrary(std::string name, DynamicLibrary loaded, std::string advice)
+      : name_(std::move(name)), advice_(std::move(advice)), library_(std::move(loaded)) {
+    if (library_.handle() != nullptr) return;
+    fail<DeviceError>("{} cannot be loaded: {}; {}", name_, library_.problem(), advice_);
+  }
+
+  const DynamicLibrary& library() const { return library_; }
+  // Throws DeviceError if the library has no function with this name.
+  template <class Function> void find(Function*& function, const char* name) const {
+    function = library_.find<Function>(name);
+    if (function == nullptr) fail<DeviceError>("{} has no {}; {}", name_, name, advice_);
+  }
+
+ private:
+  std::string name_, advice_;
+  DynamicLibrary library_;
 };
-
-// Throws DeviceError, with every place that was looked in, if it cannot be loaded.
-inline DynamicLibrary load_required(const RequiredLibrary& required) {
-  DynamicLibrary library = load_cuda_library(required.soname);
-  if (library.handle() != nullptr) return library;
-  fail<DeviceError>("{} cannot be loaded: {}; {}", required.name, library.problem(),
-                    required.advice);
-}
-
-// Throws DeviceError if the library has no function with this name.
-template <class Function>
-Function* function_of(const DynamicLibrary& library, const RequiredLibrary& required,
-                      const char* name) {
-  if (auto* function = library.find<Function>(name)) return function;
-  fail<DeviceError>("{} has no {}; {}", required.name, name, required.advice);
-}
 
 }  // namespace rk

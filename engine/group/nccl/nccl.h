@@ -11,14 +11,14 @@ namespace rk {
 struct Nccl {
   Nccl();  // throws DeviceError if the library or one of its functions is missing
 
-  DynamicLibrary library;
-  decltype(&ncclGetUniqueId) get_unique_id;
-  decltype(&ncclCommInitRank) init_rank;
-  decltype(&ncclCommDestroy) destroy;
-  decltype(&ncclCommAbort) abort;
-  decltype(&ncclAllGather) all_gather;
-  decltype(&ncclAllReduce) all_reduce;
-  decltype(&ncclGetErrorString) error_string;
+  DynamicLibrary library = DynamicLibrary::missing("");  // keeps the functions loaded
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclCommInitRank) init_rank = nullptr;
+  decltype(&ncclCommDestroy) destroy = nullptr;
+  decltype(&ncclCommAbort) abort = nullptr;
+  decltype(&ncclAllGather) all_gather = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
 
   // Throws DeviceError "[what] NCCL: <its message>" unless `result` is success.
   void check(ncclResult_t result, const char* what) const;

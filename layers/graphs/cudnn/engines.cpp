@@ -3,6 +3,7 @@
 
 #include "engine/base/error.h"
 #include "engine/driver/libraries.h"
+#include "engine/driver/required_library.h"
 #include "layers/graphs/cudnn/candidates.h"
 
 #include <cuda_runtime_api.h>
@@ -15,13 +16,10 @@ void* cudnn_dlhandle = nullptr;
 namespace rk::cudnn {
 
 void load() {
-  static const DynamicLibrary library = load_cudnn_library(CUDNN_MAJOR, CUDART_VERSION / 1000);
-  if (library.handle() == nullptr) {
-    fail<DeviceError>(
-        "cuDNN cannot be loaded: {}; install it, or name its folder in RK_CUDA_LIBRARIES",
-        library.problem());
-  }
-  fe::cudnn_dlhandle = library.handle();
+  static const RequiredLibrary required("cuDNN",
+                                        load_cudnn_library(CUDNN_MAJOR, CUDART_VERSION / 1000),
+                                        "install it, or name its folder in RK_CUDA_LIBRARIES");
+  fe::cudnn_dlhandle = required.library().handle();
 }
 
 std::string version() {

@@ -20,7 +20,7 @@ struct Range {
 struct Ranges {
   std::mutex mutex;
   std::map<const std::byte*, Range> by_start;
-  std::size_t available = std::size_t{1} << 46;
+  std::size_t available = kTotal;
   bool pages_can_be_locked = true;
 };
 

@@ -21,6 +21,7 @@ void expect_kind(Kind kind, const void* data, std::size_t bytes, const char* wha
 // What CudaContext::free_bytes() returns: as much as there could be unless a test sets less.
 // Buffers can have all of it but kOfLibraries, what a GPU's libraries would take for their kernels.
 constexpr std::size_t kOfLibraries = std::size_t{512} << 20;
+constexpr std::size_t kTotal = std::size_t{1} << 46;
 std::size_t free_bytes();
 void set_free_bytes(std::size_t bytes);
 

@@ -128,7 +128,7 @@ cudaError_t cudaFree(void* data) { return released(data); }
 cudaError_t cudaFreeHost(void* data) { return released(data); }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *free = free_bytes();
-  *total = std::size_t{1} << 46;
+  *total = kTotal;
   return cudaSuccess;
 }
 

@@ -76,9 +76,9 @@ void Queue::advance(std::uint64_t end) {
   while (done_ < end && !running_ && !waiting_.empty()) run_first();
 }
 
-void Queue::put(Work work, bool to_host) {
+void Queue::put(Work work, bool never_early) {
   const std::lock_guard lock(mutex_);
-  waiting_.push_back({std::move(work), to_host});
+  waiting_.push_back({std::move(work), never_early});
   if (pace_ == Pace::kLate) return;
   while (may_run() && (pace_ == Pace::kEarly || random_() % 2 == 0)) run_first();
 }
@@ -114,12 +114,12 @@ void keep(const std::shared_ptr<Queue>& queue) {
   queues.push_back(queue);
 }
 
-void put(CudaStream stream, Work work, bool to_host) {
+void put(CudaStream stream, Work work, bool never_early) {
   stream = own(stream);
   if (is_captured(stream)) {
     add_node(stream, std::move(work));
   } else {
-    stream->queue->put(std::move(work), to_host);
+    stream->queue->put(std::move(work), never_early);
   }
 }
 

@@ -43,7 +43,8 @@ struct Capture {
 };
 
 // When a stream's work is carried out: as soon as it is put there, only when it is waited for, or
-// now and then. Copies to the host are never early, nor is what comes after them.
+// now and then. Copies to the host and results of collectives are never early, nor is what comes
+// after them.
 enum class Pace { kEarly, kLate, kMixed };
 
 class Queue {
@@ -55,14 +56,14 @@ class Queue {
   // Where work put now ends, for advance().
   std::uint64_t end();
   void advance(std::uint64_t end);  // carries out all work before `end`
-  void put(Work work, bool to_host);
+  void put(Work work, bool never_early);
 
  private:
   struct Task {
     Work work;
-    bool to_host;
+    bool never_early;
   };
-  bool may_run() const { return !running_ && !waiting_.empty() && !waiting_.front().to_host; }
+  bool may_run() const { return !running_ && !waiting_.empty() && !waiting_.front().never_early; }
   void run_first();
 
   std::recursive_mutex mutex_;
@@ -101,9 +102,10 @@ bool break_capture();
 // Marks `kernel` as loaded; throws DeviceError if it is not loaded yet and this thread captures.
 void load(const std::string& kernel);
 
-// `work` holds all that it needs by value. Throws DeviceError if this thread captures, but not that
+// `work` holds all that it needs by value; if it is never early, no pace carries it out before
+// something waits for it. Throws DeviceError if this thread captures, but not that
 // stream.
-void put(CudaStream stream, Work work, bool to_host = false);
+void put(CudaStream stream, Work work, bool never_early = false);
 void put(CudaStream stream, const std::string& kernel, Work work);
 
 // Also carries it out, with all before it: other processes wait for it, and their hosts meet ours

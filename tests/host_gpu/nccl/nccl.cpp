@@ -14,7 +14,6 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -199,8 +198,7 @@ const char* error_string(ncclResult_t) { return "an error"; }
 }  // namespace
 
 Nccl::Nccl()
-    : library(DynamicLibrary::missing("the host's own")),
-      get_unique_id(rk::get_unique_id),
+    : get_unique_id(rk::get_unique_id),
       init_rank(rk::init_rank),
       destroy(rk::destroy),
       abort(abort_all),
