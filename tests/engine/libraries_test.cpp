@@ -1,5 +1,6 @@
 // The search for libraries on made-up machines, each a folder.
 #include "engine/driver/libraries.h"
+#include "engine/driver/required_library.h"
 
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
@@ -117,6 +118,19 @@ TEST_F(CudaLibraries, ARefusalNamesEveryPlace) {
   EXPECT_FALSE(holds(none.problem(), "RK_CUDA_LIBRARIES"));
   EXPECT_TRUE(holds(load_library(kName, cuda_places({})).problem(),
                     "was looked for in RK_CUDA_LIBRARIES (names no folder), the loader's"));
+}
+
+TEST(RequiredLibrary, IsRefusedWhereItOrAFunctionIsMissing) {
+  EXPECT_EQ(message_of<DeviceError>([] {
+              RequiredLibrary("cuBLAS", DynamicLibrary::missing("nowhere"), "install it");
+            }),
+            "cuBLAS cannot be loaded: nowhere; install it");
+  const RequiredLibrary c("the C library", DynamicLibrary("libc.so.6"), "install it");
+  int (*absolute)(int) = nullptr;
+  c.find(absolute, "abs");
+  EXPECT_EQ(absolute(-3), 3);
+  EXPECT_EQ(message_of<DeviceError>([&] { c.find(absolute, "no_such_function"); }),
+            "the C library has no no_such_function; install it");
 }
 
 }  // namespace
