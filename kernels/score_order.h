@@ -9,14 +9,10 @@
 
 namespace rk {
 
-// At most this many: so the largest sum of a thread on a GPU fits into 32 bits, and a search finds
-// most of the table and of the scores in the caches. Among many more every look waits for memory.
-inline constexpr std::int64_t kMostOrderedScores = std::int64_t{1} << 22;
-
 struct ScoreOrder {
   const float* sorted = nullptr;         // [count]
   const std::uint32_t* first = nullptr;  // [cells + 1]: how many scores lie in the cells before
-  std::uint32_t count = 0;
+  std::uint32_t count = 0;               // below 2^31
   std::int32_t cells = 1;
   float lowest = 0;
   float scale = 0;  // cells / (highest - lowest)

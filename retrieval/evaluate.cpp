@@ -125,6 +125,115 @@ std::unique_ptr<ScorePass> make_pass(const Context& context, const ClassOrder& o
 // Its score, and the count of what comes before it.
 constexpr std::size_t kBytesEachPositive = sizeof(float) + sizeof(std::int32_t);
 
+class Evaluation {
+ public:
+  Evaluation(const Context& context, const EmbeddingView& queries, const EmbeddingView* gallery,
+             double largest_score, const EvaluateOptions& options)
+      : context_(context),
+        queries_(queries),
+        gallery_(gallery),
+        options_(options),
+        order_(make_class_order(queries, gallery)),
+        per_query_(make_per_query(queries.count)) {
+    const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
+    out_.num_queries = queries.count;
+    out_.num_gallery = candidates.count;
+    out_.self_retrieval = gallery == nullptr;
+    out_.camera_rule = queries.cameras != nullptr && candidates.cameras != nullptr;
+    count_pairs(order_, candidates.count, out_);
+
+    const std::size_t symmetric_bytes =
+        at(out_.num_pairs_positive) *
+        (kBytesEachPositive + RankCounter::symmetric_bytes(context.threads()));
+    pass_ = make_pass(context, order_, queries, gallery,
+                      out_.self_retrieval && symmetric_bytes <= options.positives_bytes);
+    out_.symmetric = pass_->symmetric();
+    out_.ties_exact = pass_->position_independent();
+    const auto most = static_cast<std::int64_t>(options.positives_bytes / kBytesEachPositive);
+    groups_ = out_.symmetric ? std::vector<Range>{{0, queries.count}} : query_groups(order_, most);
+    if (options.pair_metrics) {
+      statistics_.emplace(pass_->counters(), queries.count, largest_score);
+    }
+  }
+
+  // Null if it was interrupted.
+  std::optional<Metrics> run() {
+    const bool ordered = statistics_ && out_.num_pairs_positive <= options_.most_ordered;
+    // The exact AUC needs the positives of all groups before the first negative.
+    if (ordered && groups_.size() > 1 && !order_all_positives()) return std::nullopt;
+    for (const Range group : groups_) {
+      if (!rank(group, ordered && groups_.size() == 1)) return std::nullopt;
+    }
+    summarise(options_, per_query_, out_);
+    if (statistics_) out_.pairs = statistics_->result(out_.symmetric);
+    const ClassDistances distances = class_distances(context_, queries_, gallery_);
+    out_.dists_intra = distances.intra;
+    out_.dists_inter = distances.inter;
+    out_.gemm_flops = pass_->flops();
+    out_.bytes_reserved = order_.bytes() + pass_->bytes() + group_bytes_ +
+                          (statistics_ ? statistics_->bytes() : 0) + at(queries_.count) * 6 * 8;
+    if (options_.per_query) out_.per_query = std::move(per_query_);
+    return std::move(out_);
+  }
+
+ private:
+  bool poll(double share_done) const {
+    if (options_.progress) options_.progress(share_done);
+    return !options_.interrupted || !options_.interrupted();
+  }
+
+  bool order_all_positives() {
+    const Buffer scores = Buffer::of<float>(out_.num_pairs_positive);
+    auto* next = scores.as<float>();
+    for (const Range rows : groups_) {
+      Positives group(order_, rows);
+      if (!pass_->gather(group, [&](double) { return poll(0); })) return false;
+      next = std::ranges::copy(group.all_scores(), next).out;
+    }
+    statistics_->look_up_exactly(context_.threads(),
+                                 {scores.as<const float>(), at(out_.num_pairs_positive)});
+    return true;
+  }
+
+  bool rank(Range group, bool all_positives) {
+    const auto poll_group = [&](double done) {
+      return poll((static_cast<double>(group.begin) + done * static_cast<double>(group.size())) /
+                  static_cast<double>(queries_.count));
+    };
+    Positives positives(order_, group);
+    if (!pass_->gather(positives, [&](double done) { return poll_group(done * kGatherShare); })) {
+      return false;
+    }
+    positives.sort_scores(order_, context_.threads());
+    if (statistics_) {
+      statistics_->add_positives(positives.all_scores());
+      if (all_positives) {
+        statistics_->look_up_exactly(context_.threads(), positives.all_scores());
+      }
+    }
+    if (!pass_->count(positives, statistics_ ? &*statistics_ : nullptr, [&](double done) {
+          return poll_group(kGatherShare + done * (1 - kGatherShare));
+        })) {
+      return false;
+    }
+    take_ranks(context_, order_, out_.num_gallery, positives, per_query_);
+    group_bytes_ = std::max(group_bytes_, positives.bytes());
+    return true;
+  }
+
+  const Context& context_;
+  const EmbeddingView& queries_;
+  const EmbeddingView* gallery_;
+  const EvaluateOptions& options_;
+  ClassOrder order_;
+  std::unique_ptr<ScorePass> pass_;
+  std::vector<Range> groups_;
+  std::optional<PairStatistics> statistics_;
+  PerQuery per_query_;
+  std::size_t group_bytes_ = 0;
+  Metrics out_{};
+};
+
 }  // namespace
 
 double Metrics::recall_for(std::int64_t k) const {
@@ -137,80 +246,15 @@ std::int64_t gpu_evaluation_bytes(std::int64_t rows, std::int64_t dim, std::int6
   // A group has at least one tile of queries.
   const auto most = static_cast<std::int64_t>(options.positives_bytes / kBytesEachPositive);
   return device_score_bytes(rows, dim,
-                            std::min(positives, std::max(most, ScoreTiles::kTileRows * rows)));
+                            std::min(positives, std::max(most, ScoreTiles::kTileRows * rows)),
+                            positives <= options.most_ordered ? positives : 0);
 }
 
 std::optional<Metrics> evaluate(const Context& context, const EmbeddingView& queries,
                                 const EmbeddingView* gallery, const EvaluateOptions& options) {
   check(queries, gallery);
   const double largest = largest_score(context, queries, gallery);
-  const EmbeddingView& candidates = gallery != nullptr ? *gallery : queries;
-  const ClassOrder order = make_class_order(queries, gallery);
-
-  Metrics out{};
-  out.num_queries = queries.count;
-  out.num_gallery = candidates.count;
-  out.self_retrieval = gallery == nullptr;
-  out.camera_rule = queries.cameras != nullptr && candidates.cameras != nullptr;
-  count_pairs(order, candidates.count, out);
-
-  const std::size_t symmetric_bytes =
-      at(out.num_pairs_positive) *
-      (kBytesEachPositive + RankCounter::symmetric_bytes(context.threads()));
-  const std::unique_ptr<ScorePass> pass =
-      make_pass(context, order, queries, gallery,
-                out.self_retrieval && symmetric_bytes <= options.positives_bytes);
-  out.symmetric = pass->symmetric();
-  out.ties_exact = pass->position_independent();
-  const std::vector<Range> groups =
-      out.symmetric
-          ? std::vector<Range>{{0, queries.count}}
-          : query_groups(order,
-                         static_cast<std::int64_t>(options.positives_bytes / kBytesEachPositive));
-  std::optional<PairStatistics> statistics;
-  if (options.pair_metrics) statistics.emplace(pass->counters(), queries.count, largest);
-
-  PerQuery per_query = make_per_query(queries.count);
-  std::size_t group_bytes = 0;
-  for (const Range group : groups) {
-    const auto share = [&](double part) {
-      return (static_cast<double>(group.begin) + part * static_cast<double>(group.size())) /
-             static_cast<double>(queries.count);
-    };
-    const auto poll = [&](double done) {
-      if (options.progress) options.progress(share(done));
-      return !options.interrupted || !options.interrupted();
-    };
-    Positives positives(order, group);
-    if (!pass->gather(positives, [&](double done) { return poll(done * kGatherShare); })) {
-      return std::nullopt;
-    }
-    positives.sort_scores(order, context.threads());
-    if (statistics) {
-      statistics->add_positives(positives.all_scores());
-      if (groups.size() == 1 && positives.total() <= kMostOrderedScores) {
-        statistics->look_up_exactly(positives.all_scores());
-      }
-    }
-    if (!pass->count(positives, statistics ? &*statistics : nullptr,
-                     [&](double done) { return poll(kGatherShare + done * (1 - kGatherShare)); })) {
-      return std::nullopt;
-    }
-    take_ranks(context, order, candidates.count, positives, per_query);
-    group_bytes = std::max(group_bytes, positives.bytes());
-  }
-
-  summarise(options, per_query, out);
-  if (statistics) out.pairs = statistics->result(out.symmetric);
-  const ClassDistances distances = class_distances(context, queries, gallery);
-  out.dists_intra = distances.intra;
-  out.dists_inter = distances.inter;
-
-  out.gemm_flops = pass->flops();
-  out.bytes_reserved = order.bytes() + pass->bytes() + group_bytes +
-                       (statistics ? statistics->bytes() : 0) + at(queries.count) * 6 * 8;
-  if (options.per_query) out.per_query = std::move(per_query);
-  return out;
+  return Evaluation(context, queries, gallery, largest, options).run();
 }
 
 }  // namespace rk

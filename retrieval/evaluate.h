@@ -13,6 +13,7 @@
 #include "engine/device/context.h"
 #include "retrieval/passes/embedding_set.h"
 #include "retrieval/passes/pair_metrics.h"
+#include "retrieval/passes/positive_order.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,8 @@ struct EvaluateOptions {
   // Bytes for the positives' scores and counts. If they fit, self-retrieval on the CPU computes
   // only half of S = S^T; if not, queries are processed in groups and all of S is computed.
   std::size_t positives_bytes = std::size_t{1} << 29;
+  // With so many positive pairs or fewer, their scores are held in order and the AUC is exact.
+  std::int64_t most_ordered = PositiveOrder::kMost;
   std::function<void(double share_done)> progress;  // called by the calling thread, in [0, 1]
   std::function<bool()> interrupted;  // polled every few milliseconds to tenths of a second
 };

@@ -18,7 +18,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 namespace rk {
 
@@ -93,6 +92,7 @@ struct CountScores {
   // each score's place among them.
   static constexpr int kCompareAtMost = 64;
   static constexpr int kTogether = 8;
+  static constexpr int kBlocksAtOnce = 3;
 
   ScoreTileView tile;
   const float* thresholds = nullptr;
@@ -197,10 +197,7 @@ struct CountScores {
     std::int32_t* found = counts + query.first;
     double sum = 0;
     double squares = 0;
-    // Of this thread's scores; 64 bits take two registers.
-    constexpr std::int64_t kMostWins =
-        (kMostColumns / Block::kThreads + kPackWidth) * 2 * kMostOrderedScores;
-    std::conditional_t<(kMostWins >> 32 == 0), std::uint32_t, std::uint64_t> twice_wins = 0;
+    std::uint64_t twice_wins = 0;
     const auto search = [&](float score) { add_between(block, own, count, found, score); };
     if (to.sums != nullptr) {
       const auto add = [&](float score) {
@@ -221,8 +218,7 @@ struct CountScores {
       const BlockTeamOver<Block> team(block);
       sum = team.sum(Block::kThreads, [&](int) { return sum; });
       squares = team.sum(Block::kThreads, [&](int) { return squares; });
-      const std::uint64_t all_wins =
-          team.sum(Block::kThreads, [&](int) { return std::uint64_t{twice_wins}; });
+      const std::uint64_t all_wins = team.sum(Block::kThreads, [&](int) { return twice_wins; });
       if (block.thread() == 0) {
         to.sums[std::int64_t{2} * row] += sum;
         to.sums[std::int64_t{2} * row + 1] += squares;

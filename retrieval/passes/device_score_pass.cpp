@@ -281,7 +281,8 @@ ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery) {
   return {each(queries, kTileRows), each(gallery, kTileColumns)};
 }
 
-std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives) {
+std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives,
+                                std::int64_t ordered) {
   constexpr std::int64_t kFloat = sizeof(float), kCount = sizeof(std::int32_t),
                          kSum = sizeof(double), kWins = sizeof(std::uint64_t),
                          kQuery = sizeof(ScoredQuery);
@@ -290,8 +291,7 @@ std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_
   const std::int64_t held = kFloat * (tile.rows * tile.columns + padded * dim);
   const std::int64_t check = kFloat * std::max(tile.rows, tile.columns) * dim + kCount * tile.rows;
   const std::int64_t counting = positives * (kFloat + kCount) + rows * (kQuery + 2 * kSum + kWins) +
-                                kWins * (kFineBins + kJsdBins) +
-                                PositiveOrder::most_bytes(positives);
+                                kWins * (kFineBins + kJsdBins) + PositiveOrder::bytes_of(ordered);
   return held + std::max(check, counting);
 }
 

@@ -16,8 +16,9 @@ struct ScoreTileShape {
 ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery);
 
 // The GPU's memory in bytes that a pass over `rows` embeddings among themselves takes at most, if a
-// group of queries has at most `positives` positives.
-std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives);
+// group of queries has at most `positives` positives and the scores of `ordered` are held in order.
+std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives,
+                                std::int64_t ordered);
 
 // On the GPU of `context`. `context`, `order` and the rows must outlive the pass. gallery ==
 // nullptr: the queries are searched among themselves.

@@ -126,8 +126,8 @@ void PairStatistics::bins_of(const float* scores, std::int64_t n, std::int32_t* 
   }
 }
 
-void PairStatistics::look_up_exactly(std::span<const float> positives) {
-  order_.emplace(positives);
+void PairStatistics::look_up_exactly(int threads, std::span<const float> positives) {
+  order_.emplace(threads, positives);
 }
 
 void PairStatistics::add_positives(std::span<const float> scores) {

@@ -32,7 +32,7 @@ class PairStatistics {
   PairStatistics& operator=(const PairStatistics&) = delete;
 
   // Takes all positive scores at once and makes the AUC exact. Call it before adding any negative.
-  void look_up_exactly(std::span<const float> positives);
+  void look_up_exactly(int threads, std::span<const float> positives);
 
   void add_positives(std::span<const float> scores);
   // Adds negatives of query position `row`. Only one member at a time may add rows of a row tile.

@@ -1,21 +1,24 @@
 // All positive scores of an evaluation, in ascending order, and how often negatives lose to them:
 // the exact AUC, P(positive > negative) + P(equal) / 2, at the price of one look at a table and one
-// comparison of vectors for most pairs.
+// comparison of vectors for most pairs. Of more positives than the caches hold, both are looked for
+// in memory.
 #pragma once
 
+#include "engine/device/buffer.h"
 #include "kernels/score_order.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace rk {
 
 class PositiveOrder {
  public:
-  // `positives`: finite, in any order, at most kMostOrderedScores.
-  explicit PositiveOrder(std::span<const float> positives);
+  static constexpr std::int64_t kMost = std::int64_t{1} << 28;  // 1.5 GiB
+
+  // `positives`: finite, in any order, at most kMost.
+  PositiveOrder(int threads, std::span<const float> positives);
   PositiveOrder(const PositiveOrder&) = delete;  // view() points into this one
   PositiveOrder& operator=(const PositiveOrder&) = delete;
 
@@ -24,17 +27,18 @@ class PositiveOrder {
   std::uint64_t twice_wins(std::span<const float> negatives) const;
 
   const ScoreOrder& view() const { return view_; }
-  const std::vector<float>& sorted() const { return sorted_; }
-  const std::vector<std::uint32_t>& first() const { return first_; }
-  // What bytes() is at most for so many positives; 0 where they are too many.
-  static std::int64_t most_bytes(std::int64_t positives);
-  std::size_t bytes() const {
-    return sorted_.size() * sizeof(float) + first_.size() * sizeof(std::uint32_t);
-  }
+  // The arrays of view(), the first with a vector of infinity behind the last score.
+  std::span<const float> sorted() const { return values<float>(sorted_); }
+  std::span<const std::uint32_t> first() const { return values<std::uint32_t>(first_); }
+  static std::int64_t bytes_of(std::int64_t positives);  // bytes() of an order of so many
+  std::size_t bytes() const { return sorted_.bytes() + first_.bytes(); }
 
  private:
-  std::vector<float> sorted_;         // a vector of infinity follows the last
-  std::vector<std::uint32_t> first_;  // by cell
+  template <class T> static std::span<const T> values(const Buffer& buffer) {
+    return {buffer.as<const T>(), buffer.bytes() / sizeof(T)};
+  }
+
+  Buffer sorted_, first_;
   ScoreOrder view_;
 };
 

@@ -308,9 +308,9 @@ TEST(Evaluate, CollapsedRowsAreAllTies) {
     // With 8 rows a class, the 592 rows of other classes come first.
     for (const std::int64_t rank : m->per_query.first_hit_rank) EXPECT_EQ(rank, 593);
     // From a histogram, all pairs may be won or lost as far as it can tell.
-    EvaluateOptions grouped;
-    grouped.positives_bytes = 1024;
-    const auto binned = evaluate(Context(2), set.view(), nullptr, grouped);
+    EvaluateOptions none_ordered;
+    none_ordered.most_ordered = 0;
+    const auto binned = evaluate(Context(2), set.view(), nullptr, none_ordered);
     EXPECT_EQ(binned->pairs.roc_auc, 0.5);
     EXPECT_EQ(binned->pairs.roc_auc_error_bound, 0.5);
   }
@@ -340,10 +340,10 @@ TEST(Evaluate, HistogramAucStaysWithinItsBound) {
     SCOPED_TRACE(scale);
     EmbeddingSet set = unit_set(500, 24, 60);
     for (float& x : set.embeddings) x *= scale;
-    EvaluateOptions grouped;
-    grouped.positives_bytes = 1024;  // several groups of queries: the AUC comes from a histogram
+    EvaluateOptions none_ordered;
+    none_ordered.most_ordered = 0;
     const auto exact = evaluate(Context(2), set.view());
-    const auto bounded = evaluate(Context(2), set.view(), nullptr, grouped);
+    const auto bounded = evaluate(Context(2), set.view(), nullptr, none_ordered);
     EXPECT_EQ(exact->pairs.roc_auc_error_bound, 0.0);
     EXPECT_GT(bounded->pairs.roc_auc_error_bound, 0.0);
     EXPECT_LT(bounded->pairs.roc_auc_error_bound, 1e-3);
@@ -353,14 +353,13 @@ TEST(Evaluate, HistogramAucStaysWithinItsBound) {
   }
 }
 
-// With more positives than are ordered, the AUC comes from the histogram, in one group of queries.
-TEST(Evaluate, MorePositivesThanAreOrderedAreBinned) {
+// Exact with more positives than the caches hold, and in groups of queries; from the histogram only
+// with more than may be held in order.
+TEST(Evaluate, MillionsOfPositivesAreOrdered) {
   EmbeddingSet set = unit_set(2100, 8, 40);
   for (std::size_t i = 0; i < set.labels.size(); ++i) {
     set.labels[i] = i < 2060 ? 0 : static_cast<std::int64_t>(i);
   }
-  const auto m = evaluate(Context(2), set.view());
-  ASSERT_GT(m->num_pairs_positive, kMostOrderedScores);
   std::vector<double> positives, negatives;
   for (std::int64_t a = 0; a < 2100; ++a) {
     for (std::int64_t b = 0; b < 2100; ++b) {
@@ -381,18 +380,32 @@ TEST(Evaluate, MorePositivesThanAreOrderedAreBinned) {
   }
   const double auc =
       wins / static_cast<double>(positives.size()) / static_cast<double>(negatives.size());
-  EXPECT_GT(m->pairs.roc_auc_error_bound, 0.0);
-  EXPECT_NEAR(m->pairs.roc_auc, auc, m->pairs.roc_auc_error_bound + 1e-6);
+  EvaluateOptions options;
+  const auto whole = evaluate(Context(2), set.view(), nullptr, options);
+  const std::int64_t pairs = whole->num_pairs_positive;
+  ASSERT_GT(pairs, 4'000'000);
+  EXPECT_EQ(whole->pairs.roc_auc_error_bound, 0.0);
+  // Scores rounded to float32 may change places with their neighbours.
+  EXPECT_NEAR(whole->pairs.roc_auc, auc, 1e-7);
+  options.positives_bytes = 1 << 24;
+  options.most_ordered = pairs;
+  const auto grouped = evaluate(Context(2), set.view(), nullptr, options);
+  EXPECT_EQ(grouped->pairs.roc_auc_error_bound, 0.0);
+  EXPECT_EQ(grouped->pairs.roc_auc, whole->pairs.roc_auc);
+  options.most_ordered = pairs - 1;
+  const auto binned = evaluate(Context(2), set.view(), nullptr, options);
+  EXPECT_GT(binned->pairs.roc_auc_error_bound, 0.0);
+  EXPECT_NEAR(binned->pairs.roc_auc, auc, binned->pairs.roc_auc_error_bound + 1e-7);
 }
 
 // The product of a long row with itself, which is no pair, must not widen the bins of all others.
 TEST(Evaluate, OneLongRowLeavesBinsForTheOthers) {
   EmbeddingSet set = unit_set(500, 24, 60);
   for (std::int64_t d = 0; d < set.dim; ++d) set.embeddings[static_cast<std::size_t>(d)] *= 1000;
-  EvaluateOptions grouped;
-  grouped.positives_bytes = 1024;
+  EvaluateOptions none_ordered;
+  none_ordered.most_ordered = 0;
   const auto exact = evaluate(Context(2), set.view());
-  const auto bounded = evaluate(Context(2), set.view(), nullptr, grouped);
+  const auto bounded = evaluate(Context(2), set.view(), nullptr, none_ordered);
   EXPECT_LT(bounded->pairs.roc_auc_error_bound, 0.05);
   EXPECT_NEAR(bounded->pairs.roc_auc, exact->pairs.roc_auc, bounded->pairs.roc_auc_error_bound);
   EXPECT_GT(bounded->pairs.curve.size(), 20U);

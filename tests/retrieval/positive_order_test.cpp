@@ -24,8 +24,9 @@ std::uint64_t plain_twice_wins(const std::vector<float>& positives,
   return sum;
 }
 
-void expect_plain(const std::vector<float>& positives, const std::vector<float>& negatives) {
-  const PositiveOrder order(positives);
+void expect_plain(const std::vector<float>& positives, const std::vector<float>& negatives,
+                  int threads = 1) {
+  const PositiveOrder order(threads, positives);
   const std::uint64_t expected = plain_twice_wins(positives, negatives);
   EXPECT_EQ(order.twice_wins(negatives), expected);
   std::uint64_t one_by_one = 0;
@@ -34,6 +35,7 @@ void expect_plain(const std::vector<float>& positives, const std::vector<float>&
   std::vector<float> sorted = positives;
   std::sort(sorted.begin(), sorted.end());
   EXPECT_TRUE(std::equal(sorted.begin(), sorted.end(), order.sorted().begin()));
+  EXPECT_EQ(static_cast<std::int64_t>(order.bytes()), PositiveOrder::bytes_of(std::ssize(sorted)));
 }
 
 TEST(PositiveOrder, ExtremesAgreeWithPlainCounting) {
@@ -78,7 +80,7 @@ TEST(PositiveOrder, DrawnCasesAgreeWithPlainCounting) {
       return values;
     };
     const std::vector<float> positives = drawn(i % 10 == 0 ? 20000 : 600);
-    expect_plain(positives, drawn(700));
+    expect_plain(positives, drawn(700), 1 + static_cast<int>(random.below(4)));
   }
 }
 

@@ -17,9 +17,11 @@ class DeviceBuffer {
   template <class T> static DeviceBuffer of(std::int64_t count) {
     return DeviceBuffer(static_cast<std::size_t>(count) * sizeof(T));
   }
-  template <class T> static DeviceBuffer copy_of(const std::vector<T>& values) {
-    DeviceBuffer buffer(values.size() * sizeof(T));
-    buffer.upload(values.data(), values.size() * sizeof(T));
+  // `values`: a vector or a span.
+  template <class Values> static DeviceBuffer copy_of(const Values& values) {
+    const std::size_t bytes = values.size() * sizeof(*values.data());
+    DeviceBuffer buffer(bytes);
+    buffer.upload(values.data(), bytes);
     return buffer;
   }
 
