@@ -9,7 +9,7 @@
 #include "layers/graphs/trial.h"
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -295,38 +295,52 @@ struct BuiltApart {
   Engines engines;
 };
 
-// The engines worth timing that can be built: ready-made ones or, if there are none, ones that are
-// compiled, in parallel.
+// Compiles at most so many of `order` side by side, each in a thread of its own.
+std::vector<TimedEngine> compile_engines(const Context& context, const Graph& graph,
+                                         const std::vector<std::int64_t>& order, std::size_t most) {
+  std::atomic<std::size_t> next = 0;
+  const auto compile_one = [&]() -> TimedEngine {
+    context.cuda().use_in_this_thread();
+    const auto apart = std::make_shared<BuiltApart>(graph);
+    for (std::size_t i = next++; i < order.size(); i = next++) {
+      if (!apart->engines.build(order[i]).empty()) continue;
+      return {std::shared_ptr<Engines>(apart, &apart->engines), order[i]};
+    }
+    return {};
+  };
+  std::vector<std::future<TimedEngine>> threads;
+  for (std::size_t t = 0; t < std::min(most, order.size()); ++t) {
+    threads.push_back(std::async(std::launch::async, compile_one));
+  }
+  std::vector<TimedEngine> built;
+  for (auto& thread : threads) {
+    TimedEngine one = thread.get();
+    if (one.engines != nullptr) built.push_back(std::move(one));
+  }
+  return built;
+}
+
+// The engines worth timing that can be built, in the heuristics' order: ready-made ones or, if
+// there are none, ones that are compiled. Many in the list may be of a precision that the graph
+// bars, and answer at once that they cannot be built.
 std::vector<TimedEngine> engines_worth_timing(const Context& context, const Graph& graph) {
   // Each engine loads its own kernels, which takes longer than running them.
   constexpr std::size_t kMostReady = 12, kMostCompiled = 8;
   const auto all = std::make_shared<Engines>(graph, handle_of(context).on(context));
-  std::array<std::vector<std::int64_t>, 2> places;  // ready-made, compiled
-  std::array<std::vector<std::string>, 2> names;
-  for (std::int64_t i = 0; i < all->count(); ++i) {
-    const std::size_t kind = all->compiles(i) ? 1 : 0;
-    places[kind].push_back(i);
-    names[kind].push_back(all->name(i));
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < all->count(); ++i) names.push_back(all->name(i));
+  std::vector<std::int64_t> ready, compiled;
+  for (const std::size_t i : engines_to_time(names)) {
+    const auto engine = static_cast<std::int64_t>(i);
+    (all->compiles(engine) ? compiled : ready).push_back(engine);
   }
   std::vector<TimedEngine> built;
-  for (const std::size_t i : engines_to_time(names[0], kMostReady)) {
-    const std::int64_t engine = places[0][i];
+  for (const std::int64_t engine : ready) {
+    if (built.size() == kMostReady) break;
     if (all->build(engine).empty()) built.push_back({all, engine});
   }
-  if (!built.empty()) return built;
-  std::vector<std::future<TimedEngine>> compiled;
-  for (const std::size_t i : engines_to_time(names[1], kMostCompiled)) {
-    compiled.push_back(std::async(std::launch::async, [&, engine = places[1][i]]() -> TimedEngine {
-      context.cuda().use_in_this_thread();
-      const auto apart = std::make_shared<BuiltApart>(graph);
-      if (!apart->engines.build(engine).empty()) return {};
-      return {std::shared_ptr<Engines>(apart, &apart->engines), engine};
-    }));
-  }
-  for (auto& each : compiled) {
-    TimedEngine one = each.get();
-    if (one.engines != nullptr) built.push_back(std::move(one));
-  }
+  if (built.empty()) built = compile_engines(context, graph, compiled, kMostCompiled);
+  std::ranges::sort(built, {}, &TimedEngine::engine);
   return built;
 }
 

@@ -23,24 +23,22 @@ double agreement(Precision precision) {
   return 0;
 }
 
-std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names, std::size_t most) {
+std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names) {
   constexpr std::size_t kFirst = 5;
   constexpr int kEach = 2;
-  std::vector<std::size_t> taken;
+  std::vector<std::size_t> order, more;
   std::map<std::string, int> counts;
-  std::vector<std::size_t> more;
-  for (std::size_t i = 0; i < names.size() && taken.size() < most; ++i) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
     int& count = counts[names[i].substr(0, names[i].find('_'))];
     if (i >= kFirst && count >= kEach) {
       more.push_back(i);
       continue;
     }
     ++count;
-    taken.push_back(i);
+    order.push_back(i);
   }
-  // If there are no other engines, add further settings of these.
-  for (std::size_t i = 0; i < more.size() && taken.size() < most; ++i) taken.push_back(more[i]);
-  return taken;
+  order.insert(order.end(), more.begin(), more.end());
+  return order;
 }
 
 GpuPlans GpuPlans::read(const std::string& path) {

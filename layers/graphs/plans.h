@@ -19,10 +19,10 @@ namespace rk {
 // bits, and some for sums).
 double agreement(Precision precision);
 
-// Selects the engines worth timing from their names ("eng62_k2=4_k13=0": number and settings),
-// given in the heuristics' order: the first few, then at most two settings of each engine further
-// down, at most `most` in all. A list mostly begins with many settings of one engine.
-std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names, std::size_t most);
+// The order in which engines are worth timing, from their names ("eng62_k2=4_k13=0": number and
+// settings), given in the heuristics' order: the first few, then two settings of each engine
+// further down, then the others. A list mostly begins with many settings of one engine.
+std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names);
 
 class GpuPlans {
  public:

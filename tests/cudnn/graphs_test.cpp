@@ -270,7 +270,9 @@ TEST_P(CudnnChips, HaveReadyMadeGradientsWithSums) {
   const auto& [gpu, precision] = GetParam();
   if (precision != Precision::kFp16) GTEST_SKIP() << "the library has them in fp16 alone";
   int count = 0;
-  for (const auto& [text, graph] : all_graphs(precision, kUsers, {"resnet18", "resnet50"})) {
+  auto graphs = all_graphs(precision, kUsers, {"resnet18", "resnet50"});
+  graphs.merge(all_graphs(precision, kNetworks, {"resnet18", "resnet50"}));
+  for (const auto& [text, graph] : graphs) {
     if (!gpu::is_masked_gradient(graph)) continue;
     ++count;
     try {
@@ -281,7 +283,7 @@ TEST_P(CudnnChips, HaveReadyMadeGradientsWithSums) {
       ADD_FAILURE() << error.what();
     }
   }
-  EXPECT_GT(count, 10);
+  EXPECT_GT(count, 20);
 }
 
 // What `bench step --fusions` times on a GPU: all of it must be ready made.

@@ -10,8 +10,10 @@
 #include "tests/support/random_seed.h"
 #include "tests/support/within.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -260,6 +262,27 @@ TEST_F(GraphRunnerTest, CompiledEnginesAreTimedIfNoOtherCanBeBuilt) {
   const GpuPlans::Timing timing = time_engines(gpu, convolution(4), 3);
   ASSERT_EQ(timing.engines.size(), 2U);
   EXPECT_EQ(timing.engines[timing.taken].name, "eng3");
+}
+
+// In fp32 the heuristics begin with dozens of engines that round to TF32, which such a graph bars.
+TEST_F(GraphRunnerTest, EnginesThatCannotBeBuiltTakeNobodysPlace) {
+  const Context gpu(1, Device{.cuda = true});
+  for (const bool compiles : {false, true}) {
+    SCOPED_TRACE(compiles);
+    std::vector<HostEngine> engines;
+    std::vector<std::string> expected;
+    for (int i = 0; i < 60; ++i) {
+      engines.push_back({.name = fmt::format("eng{}_k={}", i / 8, i), .compiles = compiles});
+      if (i < 30 || i % 2 == 0) engines.back().not_built = "barred";
+    }
+    offer(engines);
+    const GpuPlans::Timing timing = time_engines(gpu, convolution(4), 1);
+    std::vector<std::string> timed;
+    for (const auto& engine : timing.engines) timed.push_back(engine.name);
+    EXPECT_EQ(timed.size(), compiles ? 8U : 12U);
+    EXPECT_TRUE(std::ranges::is_sorted(timed)) << fmt::format("{}", fmt::join(timed, " "));
+    EXPECT_EQ(timed.front(), "eng3_k=31");
+  }
 }
 
 TEST_F(GraphRunnerTest, WithoutAnEngineThatRunsNothingIsTimed) {

@@ -107,6 +107,24 @@ class Proof(Machine):
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (3, "", f"error: build/bin/train does not start here: {said}\n"))
 
+    def test_a_library_that_is_missing_is_said_once(self):
+        self.with_gpu()
+        said = "error: cuBLAS cannot be loaded: libcublas.so.13 is not in /usr/lib; install it"
+        self.command("build/bin/bench", f"""case "$1" in
+            step) echo '{said}' >&2; exit 5 ;;
+            esac""")
+        done = self.run_proof("all")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", said + "\n"))
+
+    def test_several_gpus_need_a_build_with_mpi(self):
+        self.command("bin/nvidia-smi", "echo 'GPU 0: NVIDIA H200'; echo 'GPU 1: NVIDIA H200'")
+        self.command("build/bin/train", "echo --precision")
+        for said, code, result in (("error: started as one of 2 processes, but this build has no MPI; install it", 2,
+                                    "skipped"), ("error: NCCL failed", 5, "failed")):
+            self.command("bin/mpirun", f"echo '{said}' >&2; exit {code}")
+            self.run_proof("two-gpus")
+            self.assertEqual(self.result("two-gpus")["result"], result)
+
     # Four tests, what becomes of the second depends on SECOND.
     def made_up_tests(self):
         self.command("build/bin/cuda_test", """
@@ -529,7 +547,7 @@ class Proof(Machine):
         self.with_gpu()
         self.made_up_bench()
         self.command("bin/python", '[ "$1" = -c ] || echo "$*"')
-        for limit, seconds in (("", 115), ("110", 45)):
+        for limit, seconds in (("", 100), ("125", 45)):
             self.run_proof("tuned-train", PYTHON="bin/python", LIMIT=limit)
             self.assertRegex(self.result("tuned-train")["finding"],
                              f" --bn train --batch 256 .* --tune results --tune-seconds {seconds} ")

@@ -67,10 +67,10 @@ class Tuning {
   // Decides the tasks, those that move most bytes first, but the algorithms of batch norm before
   // all other graphs, since they have the most time to gain. Returns the number of tasks left.
   int run(double seconds) {
+    const auto began = std::chrono::steady_clock::now();
     std::vector<Task> tasks = batchnorm_tasks();
     std::ranges::move(graph_tasks(), std::back_inserter(tasks));
     if (seconds > 0 && choose_algorithms_) build_choices();
-    const auto began = std::chrono::steady_clock::now();
     int left = 0;
     for (const Task& task : tasks) {
       stop_if_interrupted();
