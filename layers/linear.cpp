@@ -66,9 +66,12 @@ class LinearNode final : public Node {
     if (memory_.input_gradients[0].data != nullptr) input_gradient_.run();
   }
 
-  // The matrix products are this layer's floor.
-  void forward_floor() override { forward(); }
-  void backward_floor() override { backward(); }
+  // The matrix products alone.
+  void forward_floor() override { forward_.run(); }
+  void backward_floor() override {
+    weight_gradient_.run();
+    if (memory_.input_gradients[0].data != nullptr) input_gradient_.run();
+  }
 
  private:
   const Context& context_;

@@ -12,59 +12,23 @@
 namespace rk {
 namespace {
 
-// One step's scalars for one group, computed in double and rounded once.
-struct AdamScalars {
-  float factor, decay, keep, one_minus_beta1, beta2, one_minus_beta2, step_size, root_correction,
-      eps;
-};
-struct SgdScalars {
-  float factor, decay, momentum, rate;
-};
-
-// p, m, v and g must not overlap (not checked: the engine lays them out).
-void adam(const AdamScalars& s, std::int64_t begin, std::int64_t end, float* __restrict p,
+// The buffers must not overlap (not checked: the engine lays them out).
+void adam(const AdamUpdate& update, std::int64_t begin, std::int64_t end, float* __restrict p,
           const float* __restrict g, float* __restrict m, float* __restrict v) {
 #pragma omp simd
-  for (std::int64_t i = begin; i < end; ++i) {
-    const float parameter = p[i] * s.keep;
-    const float gradient = g[i] * s.factor + s.decay * p[i];
-    m[i] += s.one_minus_beta1 * (gradient - m[i]);
-    v[i] = s.beta2 * v[i] + s.one_minus_beta2 * (gradient * gradient);
-    p[i] = parameter - s.step_size * (m[i] / (std::sqrt(v[i]) / s.root_correction + s.eps));
-  }
+  for (std::int64_t i = begin; i < end; ++i) update.apply<Roots>(g[i], p[i], m[i], v[i]);
 }
 
-// kPlain has no momentum buffer: `b` is not touched.
-enum class Momentum { kPlain, kHeavyBall, kNesterov };
-template <Momentum kMomentum>
-void sgd(const SgdScalars& s, std::int64_t begin, std::int64_t end, float* __restrict p,
+void sgd(const SgdUpdate& update, std::int64_t begin, std::int64_t end, float* __restrict p,
+         const float* __restrict g) {
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i) update.plain(g[i], p[i]);
+}
+
+void sgd(const SgdUpdate& update, std::int64_t begin, std::int64_t end, float* __restrict p,
          const float* __restrict g, float* __restrict b) {
 #pragma omp simd
-  for (std::int64_t i = begin; i < end; ++i) {
-    float direction = g[i] * s.factor + s.decay * p[i];
-    if constexpr (kMomentum != Momentum::kPlain) {
-      b[i] = s.momentum * b[i] + direction;
-      direction = kMomentum == Momentum::kNesterov ? direction + s.momentum * b[i] : b[i];
-    }
-    p[i] -= s.rate * direction;
-  }
-}
-
-AdamScalars adam_scalars(const OptimizerParams& params, const OptimizerGroup& group,
-                         const StepState& state) {
-  const double rate = state.rate * group.rate_factor;
-  const bool decoupled = params.kind == OptimizerKind::kAdamW;
-  return {
-      .factor = state.gradient_factor,
-      .decay = decoupled ? 0.0F : static_cast<float>(group.weight_decay),
-      .keep = decoupled ? static_cast<float>(1.0 - rate * group.weight_decay) : 1.0F,
-      .one_minus_beta1 = static_cast<float>(1.0 - params.beta1),
-      .beta2 = static_cast<float>(params.beta2),
-      .one_minus_beta2 = static_cast<float>(1.0 - params.beta2),
-      .step_size = static_cast<float>(rate / state.first_correction),
-      .root_correction = static_cast<float>(state.second_correction),
-      .eps = static_cast<float>(params.eps),
-  };
+  for (std::int64_t i = begin; i < end; ++i) update.with_momentum(g[i], p[i], b[i]);
 }
 
 void check(const OptimizerParams& params) {
@@ -229,8 +193,7 @@ void Optimizer::step_on_gpu(const Context& context, StepState* state, float* par
                                 .second = second_.as<float>()});
 }
 
-// The formulas of OptimizerStep as loops that the compiler vectorises, with a group's scalars
-// computed once: one pass over memory.
+// Loops that the compiler vectorises, one pass over memory.
 void Optimizer::step_on_cpu(const Context& context, StepState& state, float* parameters,
                             const float* gradients, const double* loss) const {
   finish_norm(params_, square_sum(context, gradients, count_), loss, state);
@@ -239,18 +202,14 @@ void Optimizer::step_on_cpu(const Context& context, StepState& state, float* par
   auto* second = second_.as<float>();
   const auto update = [&](const OptimizerGroup& group, std::int64_t begin, std::int64_t end) {
     if (params_.kind != OptimizerKind::kSgd) {
-      adam(adam_scalars(params_, group, state), begin, end, parameters, gradients, first, second);
+      adam(AdamUpdate::of(params_, group, state), begin, end, parameters, gradients, first, second);
       return;
     }
-    const SgdScalars scalars{state.gradient_factor, static_cast<float>(group.weight_decay),
-                             static_cast<float>(params_.momentum),
-                             static_cast<float>(state.rate * group.rate_factor)};
+    const auto step = SgdUpdate::of(params_, group, state);
     if (params_.momentum == 0) {
-      sgd<Momentum::kPlain>(scalars, begin, end, parameters, gradients, first);
-    } else if (params_.nesterov) {
-      sgd<Momentum::kNesterov>(scalars, begin, end, parameters, gradients, first);
+      sgd(step, begin, end, parameters, gradients);
     } else {
-      sgd<Momentum::kHeavyBall>(scalars, begin, end, parameters, gradients, first);
+      sgd(step, begin, end, parameters, gradients, first);
     }
   };
   // Cores split the whole buffer, not each group: threads are woken once per step, however many

@@ -6,8 +6,8 @@
 
 namespace rk {
 
-// Escapes control characters and cuts the text after 200 bytes: a name in a file may hold anything,
-// but a message is one line.
+// Escapes the control characters of ASCII and cuts the text after 200 bytes: a name in a file may
+// hold anything, but a message is one line.
 std::string printable(const std::string& text);
 
 // As printable(), in single quotes.

@@ -1,6 +1,6 @@
-// The optimizer of training/optimizer.h on a GPU: the same formulas, the same roundings, over the
-// same flat float buffers. Everything that changes from step to step is in device memory
-// (StepState), so that a captured step can be replayed.
+// The optimizer of training/optimizer.h on a GPU, over the same flat float buffers. Everything that
+// changes from step to step is in device memory (StepState), so that a captured step can be
+// replayed.
 //
 //   SquareSums     sums of squares of the gradient, still multiplied by the loss scale
 //   FinishNorm     the norm of the gradient without the scale; whether it and the loss are finite;
@@ -22,6 +22,8 @@
 
 #include "kernels/block_team.h"
 #include "kernels/blocks/optimizer_params.h"
+#include "kernels/blocks/optimizer_update.h"
+#include "kernels/blocks/step_state.h"
 #include "kernels/element.h"
 
 #include <algorithm>
@@ -29,29 +31,6 @@
 #include <cstdint>
 
 namespace rk {
-
-// One step's numbers, in the memory of the device that makes it. The host writes `rate` before a
-// step; the rest it sets once and may read after a step.
-struct StepState {
-  static constexpr float kLargestScale = 16777216.0F;  // 2^24
-  static constexpr std::int64_t kGrowthSteps = 2000;
-  static constexpr std::int64_t kMostSkipped = 20;  // updates skipped in a row before a halt
-
-  double rate = 0;
-  std::int64_t number = 0;  // updates made: t of the last one
-  float loss_scale = 1;     // of the next step: multiplies its gradient
-  bool dynamic_scale = false;
-
-  // Written by finish_norm().
-  bool finite = true;            // gradient and loss of this step are finite, so it is an update
-  std::int64_t good_steps = 0;   // finite steps in a row since the scale last changed
-  std::int64_t skipped = 0;      // updates skipped in a row
-  bool halted = false;           // permanently
-  double norm = 0;               // of the gradient without the scale
-  float gradient_factor = 1;     // 1 / the scale of this step's gradient, and smaller if clipped
-  double first_correction = 1;   // 1 - beta1^t
-  double second_correction = 1;  // sqrt(1 - beta2^t)
-};
 
 // partial: double [blocks()].
 struct SquareSums {
@@ -192,20 +171,6 @@ struct OptimizerStep {
     return low;
   }
 
-  // sqrt(x) and x / y for finite x >= 0 and y > 0. On a GPU the exact root or quotient of 0 takes
-  // the slow path for denormals, and most of a gradient may be 0. So lanes with 0 compute the root
-  // of 1, or y / y, and return 0.
-  RK_FN RK_INLINE static float root(float x) {
-    const bool zero = x == 0;
-    const float result = std::sqrt(zero ? 1.0F : x);
-    return zero ? 0.0F : result;
-  }
-  RK_FN RK_INLINE static float quotient(float x, float y) {
-    const bool zero = x == 0;
-    const float result = (zero ? y : x) / y;
-    return zero ? 0.0F : result;
-  }
-
   // Calls f.operator()<W>(i) for the elements [i, i + W) of [from, to).
   template <class Block, class F>
   RK_FN RK_INLINE static void for_range(const Block& block, std::int64_t from, std::int64_t to,
@@ -226,17 +191,7 @@ struct OptimizerStep {
   template <class Block>
   RK_FN RK_INLINE void adam(const Block& block, const OptimizerGroup& group, std::int64_t from,
                             std::int64_t to) const {
-    const double rate = step->rate * group.rate_factor;
-    const bool decoupled = params.kind == OptimizerKind::kAdamW;
-    const float factor = step->gradient_factor;
-    const float decay = decoupled ? 0.0F : static_cast<float>(group.weight_decay);
-    const float keep = decoupled ? static_cast<float>(1.0 - rate * group.weight_decay) : 1.0F;
-    const auto one_minus_beta1 = static_cast<float>(1.0 - params.beta1);
-    const auto beta2 = static_cast<float>(params.beta2);
-    const auto one_minus_beta2 = static_cast<float>(1.0 - params.beta2);
-    const auto step_size = static_cast<float>(rate / step->first_correction);
-    const auto root_correction = static_cast<float>(step->second_correction);
-    const auto eps = static_cast<float>(params.eps);
+    const auto update = AdamUpdate::of(params, group, *step);
     for_range(block, from, to, [&]<int kWidth>(std::int64_t i) {
       auto p = load_pack<kWidth>(parameters + i);
       auto m = load_pack<kWidth>(first + i);
@@ -244,13 +199,7 @@ struct OptimizerStep {
       const auto gradient = load_pack<kWidth>(gradients + i);
       RK_UNROLL
       for (int k = 0; k < kWidth; ++k) {
-        const float g = gradient[k] * factor + decay * p[k];
-        const float moment = m[k] + one_minus_beta1 * (g - m[k]);
-        const float square = beta2 * v[k] + one_minus_beta2 * (g * g);
-        m.set(k, moment);
-        v.set(k, square);
-        p.set(k, p[k] * keep -
-                     step_size * quotient(moment, quotient(root(square), root_correction) + eps));
+        update.template apply<RootsAroundZero>(gradient[k], p.values[k], m.values[k], v.values[k]);
       }
       store_pack(parameters + i, p);
       store_pack(first + i, m);
@@ -261,10 +210,7 @@ struct OptimizerStep {
   template <class Block>
   RK_FN RK_INLINE void sgd(const Block& block, const OptimizerGroup& group, std::int64_t from,
                            std::int64_t to) const {
-    const float factor = step->gradient_factor;
-    const auto decay = static_cast<float>(group.weight_decay);
-    const auto momentum = static_cast<float>(params.momentum);
-    const auto rate = static_cast<float>(step->rate * group.rate_factor);
+    const auto update = SgdUpdate::of(params, group, *step);
     const bool heavy = params.momentum > 0;
     for_range(block, from, to, [&]<int kWidth>(std::int64_t i) {
       auto p = load_pack<kWidth>(parameters + i);
@@ -273,12 +219,11 @@ struct OptimizerStep {
       if (heavy) b = load_pack<kWidth>(first + i);
       RK_UNROLL
       for (int k = 0; k < kWidth; ++k) {
-        float direction = gradient[k] * factor + decay * p[k];
         if (heavy) {
-          b.set(k, momentum * b[k] + direction);
-          direction = params.nesterov ? direction + momentum * b[k] : b[k];
+          update.with_momentum(gradient[k], p.values[k], b.values[k]);
+        } else {
+          update.plain(gradient[k], p.values[k]);
         }
-        p.set(k, p[k] - rate * direction);
       }
       store_pack(parameters + i, p);
       if (heavy) store_pack(first + i, b);

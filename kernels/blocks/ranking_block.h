@@ -17,8 +17,8 @@
 #pragma once
 
 #include "kernels/block_team.h"
+#include "kernels/descending_key.h"
 
-#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -57,11 +57,8 @@ template <class Key> struct RankingArrays {
   RK_FN RK_INLINE std::int64_t positives_of(std::int64_t segment) const {
     return above[(segment + 1) * items] - above[segment * items];
   }
-  // Ascending keys order scores from the largest down; 0 and -0 are equal (kernels/radix_sort.h).
   RK_FN RK_INLINE static Key key(std::int64_t segment, float value) {
-    constexpr std::uint32_t kSign = std::uint32_t{1} << 31;
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value + 0.0F);
-    const std::uint32_t low = (bits & kSign) != 0 ? bits : ~bits & ~kSign;
+    const std::uint32_t low = descending_key(value);
     if constexpr (sizeof(Key) == 4) {
       return low;
     } else {

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
+#include "kernels/descending_key.h"
 
 #include <algorithm>
 

@@ -1,5 +1,7 @@
 #include "retrieval/passes/descending_sort.h"
 
+#include "kernels/descending_key.h"
+
 #include <algorithm>
 #include <functional>
 #include <iterator>

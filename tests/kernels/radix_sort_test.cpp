@@ -1,6 +1,7 @@
 #include "kernels/radix_sort.h"
 
 #include "engine/base/random.h"
+#include "kernels/descending_key.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 #include "engine/base/random.h"
 #include "engine/device/buffer.h"
 #include "engine/system/signals.h"
+#include "kernels/descending_key.h"
 #include "kernels/radix_sort.h"
 #include "losses/registry.h"
 #include "tools/bench/bench_device.h"

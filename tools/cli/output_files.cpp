@@ -74,7 +74,7 @@ constexpr std::array<std::string_view, 29> kKnownEndings = {
 
 void check_ending(const OutputFile& output) {
   const Kind& written = described(output.kind);
-  const std::string ending = ending_of(output.path);
+  const std::string ending = output_ending(output.path);
   if (written.formats.empty() ||
       std::find(kKnownEndings.begin(), kKnownEndings.end(), ending) == kKnownEndings.end()) {
     return;
@@ -232,7 +232,7 @@ bool lists_pictures_of(const fs::path& path, const std::vector<std::string>& dat
 
 }  // namespace
 
-std::string ending_of(const std::string& path) {
+std::string output_ending(const std::string& path) {
   const std::string ending = lower_case(fs::path(path).extension().string());
   return ending == ".hdf5" ? ".h5" : ending;
 }

@@ -31,7 +31,7 @@ struct OutputFile {
 };
 
 // The extension of a path in lower case; ".h5" for ".hdf5" too; empty: none.
-std::string ending_of(const std::string& path);
+std::string output_ending(const std::string& path);
 
 // Throws UsageError if two outputs, or an output and one of `inputs`, are the same file, or if a
 // name has the extension of another format ("e.npy" for embeddings, which are HDF5). Throws

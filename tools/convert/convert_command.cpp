@@ -225,7 +225,7 @@ class Convert final : public Command {
       fail<UsageError>("--from-run {}: takes IN's place; give OUT alone", from_run_);
     out_ = in_;
     in_ = (fs::path(from_run_) / kBestFile).string();
-    const std::string ending = ending_of(out_);
+    const std::string ending = output_ending(out_);
     const bool graph = ending == ".onnx";
     if (!list_ && !dry_run_ && !graph && ending != ".safetensors") {
       fail<UsageError>("--from-run {}: OUT must end in .safetensors or .onnx, got '{}'", from_run_,
@@ -333,7 +333,7 @@ class Convert final : public Command {
 
   // Rankine's own format unless --to or OUT's extension names another.
   const Format& format() const {
-    const std::string ending = ending_of(out_);
+    const std::string ending = output_ending(out_);
     const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& f) {
       return to_.empty() ? ending == f.ending : to_ == f.name;
     });

@@ -66,7 +66,7 @@ class ProbeImage : public Command {
 
   void run(const CommonOptions& common) override {
     if (image_.empty()) fail<UsageError>("--image: which picture? For example --image photo.jpg");
-    const bool picture_out = ending_of(out_) == ".png";
+    const bool picture_out = output_ending(out_) == ".png";
     check_outputs({{"--out", out_, picture_out ? FileKind::kPng : FileKind::kPixels},
                    {"--show", show_, FileKind::kPng},
                    {"--json", common.json, FileKind::kJson}},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every benchmark in its usual sizes, one after the other, with the JSON in BUILD/bench.
+# Every benchmark in its usual sizes, of two losses, one after the other; the JSON is in BUILD/bench.
 # Usage: tools/scripts/bench_all.sh BUILD
 set -euo pipefail
 build=$1
@@ -21,6 +21,7 @@ for loss in fastap smooth_ap; do
     bench "loss_${loss}_$n" loss --loss $loss --n $n --dim 512 --per-class 4
   done
 done
+bench rank rank
 bench eval eval --n 60502 --dim 512 --classes 11316
 bench loader loader --data glyphs --image-size 64
 echo "JSON: $out"

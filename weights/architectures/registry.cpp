@@ -92,6 +92,8 @@ std::int64_t native_image_size(const std::string& arch) {
   return find_architecture(arch).image_size;
 }
 
+std::int64_t default_resize(std::int64_t image_size) { return (image_size * 256 + 112) / 224; }
+
 std::int64_t least_image_size(const std::string& arch) { return backbone(arch).least_image_size(); }
 
 }  // namespace rk

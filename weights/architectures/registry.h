@@ -28,7 +28,10 @@ const std::vector<Stage>& network_stages(const std::string& arch);
 
 // The side of the square images that the network was designed for.
 std::int64_t native_image_size(const std::string& arch);
-// That of the smallest ones that it takes.
+// The short side that a picture is resized to before its middle `image_size` pixels are cut out:
+// 256 for ImageNet's 224, and likewise for other sizes.
+std::int64_t default_resize(std::int64_t image_size);
+// The side of the smallest images that the network takes.
 std::int64_t least_image_size(const std::string& arch);
 
 }  // namespace rk

@@ -305,14 +305,8 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
     check_model(out.model, file.path);
     check_network(out.model, file.path);
   } else {
-    // The same ratio as 224 of 256 for the other networks.
-    if (out.model.arch == "inception_v3") {
-      out.model.crop = 299;
-      out.model.resize = 342;
-    } else if (out.model.arch == "resnet20") {
-      out.model.crop = 32;
-      out.model.resize = 37;
-    }
+    out.model.crop = native_image_size(out.model.arch);
+    out.model.resize = default_resize(out.model.crop);
   }
   bool published = false;
   for (const Published& known : kPublished) {

@@ -50,9 +50,6 @@ std::vector<std::string> frozen_beginnings(const std::string& arch, const std::s
   return beginnings;
 }
 
-// ImageNet's evaluation shows the middle 224 pixels of a short side of 256; other sizes likewise.
-int default_resize(int image_size) { return (image_size * 256 + 112) / 224; }
-
 // Absolute, so that a resumed run finds it from any folder.
 std::string with_whole_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
@@ -423,7 +420,7 @@ void resolve(TrainSettings& s) {
   if (s.bn == "auto") s.bn = automatic_bn(s);
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
   check_image_size(s.arch, s.image_size);
-  if (s.resize == 0) s.resize = default_resize(s.image_size);
+  if (s.resize == 0) s.resize = static_cast<int>(default_resize(s.image_size));
   if (s.resize < s.image_size) {
     fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,
                      s.image_size, s.image_size);
