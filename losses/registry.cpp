@@ -69,7 +69,7 @@ LossSpec parse_loss(std::string_view text) {
   if (found == entries.end()) {
     std::vector<std::string> names;
     for (const LossEntry& entry : entries) names.push_back(entry.name);
-    fail<UsageError>("{}: no such loss; {}", name, suggestion(name, names));
+    fail<UsageError>("{}: no such loss; {}", name.empty() ? "''" : name, suggestion(name, names));
   }
   LossSpec spec;
   spec.entry = &*found;

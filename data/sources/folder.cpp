@@ -54,7 +54,7 @@ class FileSource : public ImageSource {
 bool turns(const DataSpec& spec) {
   const std::string exif = spec.get("exif", "ignore");
   if (exif != "ignore" && exif != "turn") {
-    fail<UsageError>("folder: exif={} is neither ignore nor turn", exif);
+    fail<UsageError>("folder: exif={} is neither ignore nor turn; give one of them", exif);
   }
   return exif == "turn";
 }

@@ -22,7 +22,7 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   if (data_ == nullptr) {
     fail<DeviceError>(
         "out of memory: {} MiB were asked for; end what else runs here, raise the limit (ulimit "
-        "-v), or take less at a time (train: --chunk, --batch; eval: --batch)",
+        "-v), or take less at a time (train: --chunk, --batch, --eval-batch; eval: --batch)",
         bytes >> 20);
   }
   // Advice only: where huge pages are off the call changes nothing.

@@ -66,8 +66,10 @@ class Table {
     separator_ = separator_of(rest_);
   }
 
-  // Reads the next line's fields; returns false at the end. Skips empty lines.
+  // Reads the next line's fields; returns false at the end. Skips empty lines, but not between the
+  // rows of a single column: there a label may be missing.
   bool next(std::vector<std::string>& fields) {
+    std::int64_t empty = 0;
     for (;;) {
       if (rest_.empty()) return false;
       ++line_;
@@ -79,7 +81,15 @@ class Table {
         }
         more = field(fields);
       }
-      if (fields.size() > 1 || !fields.front().empty()) return true;
+      if (fields.size() == 1 && fields.front().empty()) {
+        empty = line_;
+        continue;
+      }
+      if (empty > 0 && began_ && fields.size() == 1) {
+        fail<InputError>("{}: line {} is empty; give one label a row", path_, empty);
+      }
+      began_ = true;
+      return true;
     }
   }
   std::int64_t line() const { return line_; }
@@ -138,6 +148,7 @@ class Table {
   std::string path_;
   char separator_ = ',';
   std::int64_t line_ = 0, lines_within_ = 0;
+  bool began_ = false;  // a line that is not empty was read
 };
 
 // The column to read, found in the first line, and whether that line is a header.
@@ -145,6 +156,12 @@ struct Place {
   std::size_t column = 0;
   bool heads = false;
 };
+
+void require_one(std::ptrdiff_t count, const std::string& name, const std::string& path) {
+  if (count == 1) return;
+  fail<InputError>("{}: {} columns are called {}; rename all but one", path, count,
+                   in_quotes(name));
+}
 
 Place place_of(const std::vector<std::string>& first, const std::string& wanted,
                std::span<const std::string> usual, const std::string& path) {
@@ -157,12 +174,15 @@ Place place_of(const std::vector<std::string>& first, const std::string& wanted,
       fail<InputError>("{}: no column {}; its first line has {}", path, in_quotes(wanted),
                        in_quotes(fmt::format("{}", fmt::join(first, ", "))));
     }
+    require_one(std::ranges::count(first, wanted), wanted, path);
     return {column, true};
   }
   for (const std::string& name : usual) {
-    const std::size_t column =
-        at([&](const std::string& head) { return lower_case(head) == name; });
-    if (column < first.size()) return {column, true};
+    const auto is_called = [&](const std::string& head) { return lower_case(head) == name; };
+    const std::size_t column = at(is_called);
+    if (column == first.size()) continue;
+    require_one(std::ranges::count_if(first, is_called), name, path);
+    return {column, true};
   }
   if (first.size() == 1) return {0, false};
   fail<InputError>("{}: has {} columns ({}) and none is called {}; say which, as FILE:COLUMN", path,

@@ -86,6 +86,12 @@ std::string mark(int colour, double x, double y, const std::string& title) {
                      colour, x - 3, y - 3, title);
 }
 
+// A triangle that points down, unlike any mark of a point; a lozenge for every second colour.
+std::string pointer(int colour, double x, double y, const std::string& title) {
+  return fmt::format(R"(<path class="m{}" d="M{:.1f} {:.1f}{}">{}</path>)", colour, x - 4, y - 3,
+                     colour % 2 == 0 ? "h8l-4 7z" : "l4-4 4 4-4 4z", title);
+}
+
 // Marks on every point, or on some if there are many; the browser shows a mark's title on hovering.
 std::string marks(const Series& s, const Frame& frame) {
   std::string out;
@@ -139,8 +145,9 @@ std::string chart_marks(const Chart& chart, const Frame& frame) {
     const double x = frame.left(at.x);
     out += fmt::format(R"(<path class="mark k{}" d="M{:.1f} {}V{}"/>)", at.colour, x, kTop,
                        kTop + kPlotHeight);
-    out += mark(at.colour, x + kSignWidth * there[at.x]++, kTop / 2,
-                fmt::format("<title>{}: {}</title>", escaped(at.label), number(at.x))) +
+    out += pointer(at.colour, x + kSignWidth * there[at.x]++, kTop / 2,
+                   fmt::format("<title>{}: {} {}</title>", escaped(at.label),
+                               escaped(chart.x.label), number(at.x))) +
            "\n";
   }
   return out;
@@ -159,7 +166,7 @@ std::string legend(const Chart& chart) {
   for (const ChartMark& at : chart.marks) {
     out += fmt::format(R"(<li><svg width="30" height="14" viewBox="0 0 30 14" aria-hidden="true">)"
                        R"(<path class="mark k{}" d="M15 4V14"/>{}</svg> {}</li>)",
-                       at.colour, mark(at.colour, 15, 4, ""), escaped(at.label));
+                       at.colour, pointer(at.colour, 15, 4, ""), escaped(at.label));
   }
   return out + "</ul>\n";
 }

@@ -251,8 +251,10 @@ std::string metrics_section(const Report& report) {
       "<p class=\"remark\">Intervals: {:g} % of the values that the metric takes when {} are drawn "
       "again with replacement{}.</p>\n",
       100 * report.confidence, escaped(report.resampled),
-      report.runs.size() > 1 ? ", the same ones for both; one that holds 0 does not tell them apart"
-                             : "");
+      report.runs.size() > 1
+          ? ", the same ones for both; one that holds 0 does not tell them apart. Another seed of "
+            "the training may differ by more"
+          : "");
   return out;
 }
 

@@ -167,6 +167,7 @@ TEST(Chart, NoWordsLieAcrossTheData) {
   const Series s{.name = "s", .x = {0, 3}, .y = {0, 1}};
   const PageElement figure =
       drawn({.title = "t",
+             .x = {.label = "epoch"},
              .series = {s},
              .marks = {{2, "a, evaluated here", 0}, {2, "b, evaluated here", 1}}});
   const PageElement& plot = *find_all(figure, "svg", "plot").at(0);
@@ -178,12 +179,18 @@ TEST(Chart, NoWordsLieAcrossTheData) {
   EXPECT_EQ(entries[2]->text, " b, evaluated here");
   EXPECT_EQ(find_all(*entries[2], "path", "k1").size(), 1U);
   const PageElement& line = *find_all(plot, "path", "k0").at(0);
-  const PageElement& sign = *find_all(plot, "circle").at(0);
-  EXPECT_EQ(line.attribute("d"), fmt::format("M{} 12V254", sign.attribute("cx")));
-  EXPECT_LT(number_of(sign, "cy"), 12);
+  const auto points = points_of(line);
+  const auto signs = {points_of(*find_all(plot, "path", "m0").at(0)).at(0),
+                      points_of(*find_all(plot, "path", "m1").at(0)).at(0)};
+  EXPECT_EQ(line.attribute("d"), fmt::format("M{:.1f} 12V254", points.at(0).first));
+  for (const auto& [x, y] : signs) EXPECT_LT(y, 12);
+  EXPECT_NEAR(signs.begin()->first + 4, points.at(0).first, 0.1);
   // Two of one place stand side by side.
-  const PageElement& other = *find_all(plot, "rect").at(0);
-  EXPECT_GE(number_of(other, "x"), number_of(sign, "cx") + 3.2);
+  EXPECT_GE(std::next(signs.begin())->first, signs.begin()->first + 8);
+  // They are no points of a series, and say so on hovering.
+  EXPECT_EQ(find_all(plot, "circle").size(), 2U);
+  EXPECT_EQ(find_all(*find_all(plot, "path", "m0").at(0), "title").at(0)->text,
+            "a, evaluated here: epoch 2");
 }
 
 // Series must be distinguishable without colours, and by readers who do not see the drawing.

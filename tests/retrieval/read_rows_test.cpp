@@ -315,6 +315,7 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   EXPECT_EQ(labels_in(table("whatever\r\n7\r\n-3\r\n"), 2), (Rows{7, -3}));
   EXPECT_EQ(labels_in(table("\xef\xbb\xbfpath,Label\na,5\nb,6\n"), 2), (Rows{5, 6}));
   EXPECT_EQ(labels_in(table("path;class\na,x;5\n\nb;6\n"), 2), (Rows{5, 6}));
+  EXPECT_EQ(labels_in(table("\n7\n-3\n\n\n"), 2), (Rows{7, -3}));
   EXPECT_EQ(labels_in(table("a\tb\n1\t2\n") + ":a", 1), (Rows{1}));
   EXPECT_EQ(labels_in(table("a,b\n\"1\",2\n\"3\",\"4\"\n") + ":b", 2), (Rows{2, 4}));
   const Labels named =
@@ -360,6 +361,8 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   refused(std::string("\xff\xfe\x31\x00", 4), 1, "UTF-16");
   refused(std::string("1\n\0\n", 4), 2, "is no text");
   refused("\n\n", 1, "is empty");
+  refused("7\n\n-3\n5\n", 3, "line 2 is empty; give one label a row");
+  refused("label,label\n1,2\n", 1, "2 columns are called 'label'; rename all but one");
   // The longest field has 2^20 characters, the widest line 10,000 columns.
   const std::string longest(std::size_t{1} << 20, 'x');
   EXPECT_EQ(labels_in(table("a\n" + longest), 2), (Rows{0, 1}));

@@ -35,6 +35,15 @@ template <class T> FlagCheck representable() {
   }};
 }
 
+// The library reads integers as C does, 010 as 8.
+std::string drop_zeros(std::string& word) {
+  const std::size_t begin = word.starts_with('-') || word.starts_with('+') ? 1 : 0;
+  if (word.find_first_not_of("0123456789", begin) != std::string::npos) return "";
+  const std::size_t end = word.find_first_not_of('0', begin);
+  if (begin < word.size()) word.erase(begin, std::min(end, word.size() - 1) - begin);
+  return "";
+}
+
 template <class T> struct ElementOf { using Type = T; };
 template <class T> struct ElementOf<std::vector<T>> { using Type = T; };
 
@@ -60,7 +69,7 @@ template <class T> FlagCheck range_check(T least, T most, const char* kind) {
           range_text(least, most)};
 }
 
-constexpr double kMostFloat = 1e30;  // float32 ends at 3.4e38
+constexpr double kMostFloat = 1e30, kLeastFloat = 1e-30;  // float32 has 1e-38 to 3.4e38
 
 FlagCheck number_check(bool (*good)(double), const char* expected) {
   return {[good, expected](const std::string& word) {
@@ -108,8 +117,8 @@ FlagCheck at_least_zero() {
 }
 
 FlagCheck above_zero() {
-  return number_check([](double value) { return value > 0 && value <= kMostFloat; },
-                      "a number above 0, at most 1e30");
+  return number_check([](double value) { return value >= kLeastFloat && value <= kMostFloat; },
+                      "a number above 0, 1e-30 to 1e30");
 }
 
 Flag Flag::check(const FlagCheck& check) const {
@@ -180,8 +189,10 @@ Flags::Flags(const std::string& description) : app_(std::make_shared<CLI::App>(d
 Flags::Flags(CLI::App& app) : app_(std::shared_ptr<CLI::App>(), &app) {}
 
 template <class T> Flag Flags::add(const std::string& names, T& variable, const std::string& help) {
-  const Flag flag(*app_->add_option(names, variable, help));
+  CLI::Option* option = app_->add_option(names, variable, help);
+  const Flag flag(*option);
   using Element = typename ElementOf<T>::Type;
+  if constexpr (std::is_integral_v<Element>) option->transform(CLI::Validator(drop_zeros, ""));
   if constexpr (std::is_arithmetic_v<Element>) flag.check(representable<Element>());
   return flag;
 }

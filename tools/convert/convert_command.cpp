@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "tools/cli/installed_names.h"
@@ -24,6 +25,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <future>
 #include <optional>
@@ -42,6 +44,15 @@ struct Format {
   std::vector<std::byte> (*bytes)(const NetworkWeights&);
   void (*check)(std::span<const std::byte>, const NetworkWeights&, const std::string&);
 };
+
+// Whether `import NAME` works in Python.
+bool is_identifier(const std::string& name) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !name.empty() && !digit(name[0]) &&
+         std::ranges::all_of(name, [&](char c) { return letter(c) || digit(c) || c == '_'; });
+}
+
 constexpr std::array<Format, 3> kFormats = {{
     {"safetensors", ".safetensors", "safetensors", safetensors_bytes, check_safetensors},
     {"onnx", ".onnx", "an ONNX graph",
@@ -92,7 +103,7 @@ class Convert final : public Command {
   const char* quiet_help() const override { return "print nothing but --list and --dry-run"; }
   void add_options(Flags& flags) override {
     flags.add("in", in_, "the file to read").type_name("IN");
-    flags.add("out", out_, "the file to write").type_name("OUT");
+    flags.add("out", out_, "the file to write").check(file_name()).type_name("OUT");
     flags
         .add("--from-run", from_run_,
              "the folder of a run, in IN's place: its best.h5 becomes OUT, a .safetensors with, "
@@ -232,7 +243,13 @@ class Convert final : public Command {
                        out_);
     }
     check_run();
-    return graph ? "" : fs::path(out_).replace_extension(".py").string();
+    if (graph) return "";
+    fs::path python = fs::path(out_).replace_extension(".py");
+    if (!is_identifier(python.stem().string())) {
+      note(fmt::format("{}: Python's `import` cannot name it; letters, digits and _ alone would do",
+                       python.string()));
+    }
+    return python.string();
   }
 
   void check_run() const {

@@ -78,6 +78,9 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
     print("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {:+.4f} to {:+.4f}   {}\n", row.name, row.a,
           row.b, row.b - row.a, row.difference.low, row.difference.high, told);
   }
+  print(
+      "\nThe intervals are over other pictures: another seed of the training may differ by "
+      "more.\n");
 }
 
 // The notes about two runs on the same pictures: what holds for both is told once.

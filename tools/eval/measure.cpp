@@ -74,7 +74,7 @@ bool one_class(const EvaluatedRows& rows) {
 }  // namespace
 
 void MeasureOptions::add_to(Flags& flags) {
-  flags.add("--recall-at", recall_at, "the k of R@k").check(above_zero()).delimiter(',');
+  flags.add("--recall-at", recall_at, "the k of R@k").check(whole_number(1)).delimiter(',');
   flags.add_switch("--per-query", per_query, "add every query's values to the JSON");
 }
 

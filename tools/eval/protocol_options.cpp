@@ -1,6 +1,7 @@
 #include "tools/eval/protocol_options.h"
 
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/system/signals.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/protocols/protocol.h"
@@ -8,7 +9,7 @@
 #include "tools/cli/progress.h"
 #include "tools/common/metrics_report.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace rk {
 
@@ -26,7 +27,14 @@ void ProtocolOptions::add_to(Flags& flags) {
 bool ProtocolOptions::draws() const { return !name.empty() && protocol_named(name).draws; }
 
 void ProtocolOptions::choose(MeasureOptions& measures) const {
-  if (!name.empty() && !recall_at_.given()) measures.recall_at = protocol_named(name).recall_at;
+  if (name.empty()) return;
+  const std::vector<std::int64_t>& own = protocol_named(name).recall_at;
+  if (!recall_at_.given()) {
+    measures.recall_at = own;
+  } else if (measures.recall_at != own) {
+    note(
+        fmt::format("--recall-at replaces the k of --protocol {}: {}", name, fmt::join(own, ", ")));
+  }
 }
 
 void ProtocolOptions::check(const EvaluatedRows& rows) const {

@@ -63,10 +63,10 @@ void note_other_exif(const EmbeddingSet& index, const std::string& name, bool tu
       name, index.exif, now, now, turned ? "" : ", or train a network on data with ,exif=turn"));
 }
 
-// The name of a row of the index: its file, or its number if the index has no paths.
-std::string name_of(const EmbeddingSet& index, std::int64_t row) {
-  return index.paths.empty() ? fmt::format("row {}", row)
-                             : index.paths[static_cast<std::size_t>(row)];
+// The name of a row of the index: its picture's path from here, or its number if the index has no
+// paths.
+std::string name_of(const DescribedRows& index, std::int64_t row) {
+  return index.set.paths.empty() ? fmt::format("row {}", row) : picture_path(index, row);
 }
 
 std::string class_of(const EmbeddingSet& index, std::int64_t row) {
@@ -153,10 +153,10 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
     print("{}\n", one_line(row.query));
     std::size_t place = 0;
     for (const Neighbour& each : found.of(q)) {
-      const std::string name = name_of(gallery.set, each.row), of = class_of(gallery.set, each.row);
+      const std::string name = name_of(gallery, each.row), of = class_of(gallery.set, each.row);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
-      if (has_paths) row.results.push_back({picture_path(gallery, each.row), each.score});
+      if (has_paths) row.results.push_back({name, each.score});
     }
     all.push_back({{"query", row.query}, {"results", std::move(results)}});
     rows.push_back(std::move(row));

@@ -83,7 +83,8 @@ void StatisticsOptions::add_to(Flags& flags) {
   flags
       .add("--confidence", confidence,
            "add intervals that hold this share of 1,000 resamples of the test set: 0.95. "
-           "Two results whose intervals lie apart differ by more than chance")
+           "Two results whose intervals lie apart differ by more than the choice of pictures; "
+           "another seed of the training may differ by more")
       .check(in_range(0.5, 0.9999));
   flags
       .add(

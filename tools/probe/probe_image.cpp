@@ -41,17 +41,17 @@ class ProbeImage : public Command {
         .type_name("FILE");
     resize_ = flags.add("--resize", transform_.short_side, "length of the short side; 0: as it is")
                   .check(in_range(0, kMaxImageSide));
-    crop_ = flags.add("--crop", transform_.crop, "side of the centre crop; 0: none")
+    crop_ = flags.add("--image-size", transform_.crop, "side of the centre crop; 0: none")
                 .check(in_range(0, 4096));
     exif_option_ =
         flags.add("--exif", exif_, "turn: upright as its EXIF orientation says; ignore: as stored")
             .check(one_of({"ignore", "turn"}));
-    mean_option_ =
-        flags
-            .add("--mean", mean_, "subtracted from pixels in [0, 1]: one number, or red,green,blue")
-            .check({in_range(-kMostInput, kMostInput).problem})
-            .delimiter(',');
-    std_option_ = flags.add("--std", std_, "what they are then divided by")
+    mean_option_ = flags
+                       .add("--input-mean", mean_,
+                            "subtracted from pixels in [0, 1]: one number, or red,green,blue")
+                       .check({in_range(-kMostInput, kMostInput).problem})
+                       .delimiter(',');
+    std_option_ = flags.add("--input-std", std_, "what they are then divided by")
                       .check({in_range(kLeastInputStd, kMostInput).problem})
                       .delimiter(',');
     flags
@@ -71,8 +71,8 @@ class ProbeImage : public Command {
                    {"--show", show_, FileKind::kPng},
                    {"--json", common.json, FileKind::kJson}},
                   {image_, checkpoint_}, common.force);
-    give_each_colour("--mean", mean_);
-    give_each_colour("--std", std_);
+    give_each_colour("--input-mean", mean_);
+    give_each_colour("--input-std", std_);
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
     const std::vector<std::byte> bytes = read_file(image_, kMaxImageFileBytes);
     const int orientation = exif_orientation(bytes);
@@ -81,7 +81,7 @@ class ProbeImage : public Command {
         turn ? turn_upright(decode_image(bytes, image_), orientation) : decode_image(bytes, image_);
     const ImageSize resized = resized_size(image.width(), image.height(), transform_);
     if (transform_.crop == 0 && resized.width * resized.height > kMaxResult) {
-      fail<InputError>("{}: {} x {} pixels after resizing; give --crop or a smaller --resize",
+      fail<InputError>("{}: {} x {} pixels after resizing; give --image-size or a smaller --resize",
                        image_, resized.width, resized.height);
     }
     const Image pixels = apply(transform_, image);

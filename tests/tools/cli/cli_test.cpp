@@ -113,6 +113,25 @@ TEST(Cli, WhatIsNoNumberIsNotCalledOneOutOfRange) {
   }
 }
 
+// `for s in 008 009 010` counts in tens, not in eights.
+TEST(Cli, LeadingZerosDoNotMakeANumberOctal) {
+  std::int64_t number = 0;
+  std::vector<std::int64_t> numbers;
+  Flags flags;
+  flags.add("--seed", number, "one").check(whole_number(-100));
+  flags.add("--k", numbers, "several").delimiter(',');
+  const std::pair<const char*, std::int64_t> words[] = {
+      {"010", 10}, {"08", 8}, {"-010", -10}, {"+07", 7}, {"000", 0}, {"0", 0}, {"100", 100}};
+  for (const auto& [word, expected] : words) {
+    flags.parse({fmt::format("--seed={}", word), fmt::format("--k=1,{},002", word)});
+    EXPECT_EQ(number, expected) << word;
+    EXPECT_EQ(numbers, (std::vector<std::int64_t>{1, expected, 2})) << word;
+  }
+  for (const char* word : {"", "-", "0-1", "1.0"}) {
+    EXPECT_THROW(flags.parse({fmt::format("--seed={}", word)}), UsageError) << word;
+  }
+}
+
 // An empty name comes from an unset shell variable; names that are too long fit no file system.
 TEST(Cli, NamesOfFilesAreNeitherEmptyNorTooLong) {
   std::string out;

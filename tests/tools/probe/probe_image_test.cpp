@@ -88,10 +88,11 @@ TEST_F(ProbeImage, APictureByItsNameAndNothingElse) {
 
 TEST_F(ProbeImage, APictureThatLiesIsTurnedWhereAsked) {
   write_lying();
-  ASSERT_EQ(probe({"--image", path("lies.png"), "--resize", "0", "--crop", "0"}), 0) << error_;
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--resize", "0", "--image-size", "0"}), 0)
+      << error_;
   EXPECT_TRUE(holds(out_, "40 x 30, EXIF orientation 6 (not turned: --exif turn does), resized"));
-  ASSERT_EQ(probe({"--image", path("lies.png"), "--exif", "turn", "--resize", "0", "--crop", "0",
-                   "--out", path("turned.png")}),
+  ASSERT_EQ(probe({"--image", path("lies.png"), "--exif", "turn", "--resize", "0", "--image-size",
+                   "0", "--out", path("turned.png")}),
             0)
       << error_;
   EXPECT_TRUE(holds(out_, "30 x 40, EXIF orientation 6 (turned), resized"));
@@ -117,30 +118,30 @@ TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
   writer.weight("w", {1}, &one);
   write_atomic(path("run.h5"), writer.finish());
   const std::string image = (kGoldens / "files/q90_422.jpg").string();
-  ASSERT_EQ(probe({"--image", image, "--checkpoint", path("run.h5"), "--out", path("t.h5"), "--std",
-                   "1", "1", "1"}),
+  ASSERT_EQ(probe({"--image", image, "--checkpoint", path("run.h5"), "--out", path("t.h5"),
+                   "--input-std", "1", "1", "1"}),
             0)
       << error_;
   EXPECT_TRUE(holds(out_, "seen as 64 x 64"));
-  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--mean", "0.5", "0.25",
-                   "0.125", "--std", "1", "1", "1", "--out", path("by_hand.h5")}),
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-mean", "0.5",
+                   "0.25", "0.125", "--input-std", "1", "1", "1", "--out", path("by_hand.h5")}),
             0);
   EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
             Hdf5Reader(path("by_hand.h5")).read<float>("/tensor"));
   // The values may also be one word with commas, as train takes them and --help shows them.
-  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--mean", "0.5,0.25,0.125",
-                   "--std", "1,1,1", "--out", path("commas.h5")}),
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-mean",
+                   "0.5,0.25,0.125", "--input-std", "1,1,1", "--out", path("commas.h5")}),
             0)
       << error_;
   EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
             Hdf5Reader(path("commas.h5")).read<float>("/tensor"));
   // One number is that of all three colours, as train takes it.
-  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--std", "0.5", "--mean",
-                   "0.25", "--out", path("grey.h5")}),
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-std", "0.5",
+                   "--input-mean", "0.25", "--out", path("grey.h5")}),
             0)
       << error_;
-  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--crop", "64", "--std", "0.5,0.5,0.5",
-                   "--mean", "0.25,0.25,0.25", "--out", path("greys.h5")}),
+  ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-std",
+                   "0.5,0.5,0.5", "--input-mean", "0.25,0.25,0.25", "--out", path("greys.h5")}),
             0);
   EXPECT_EQ(Hdf5Reader(path("grey.h5")).read<float>("/tensor"),
             Hdf5Reader(path("greys.h5")).read<float>("/tensor"));
@@ -162,10 +163,10 @@ TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
 
   EXPECT_EQ(probe({"--image", path("none.jpg"), "--out", path("t.h5"), "--force"}), 3);
   const std::string line = (kGoldens / "files/line_1x300.png").string();
-  EXPECT_EQ(probe({"--image", line, "--crop", "0", "--out", path("t.h5"), "--force"}), 3);
-  EXPECT_NE(error_.find("give --crop"), std::string::npos) << error_;
+  EXPECT_EQ(probe({"--image", line, "--image-size", "0", "--out", path("t.h5"), "--force"}), 3);
+  EXPECT_NE(error_.find("give --image-size"), std::string::npos) << error_;
   folder_.picture("thin.png", 7, 1, 65500);
-  EXPECT_EQ(probe({"--image", path("thin.png"), "--resize", "20000", "--crop", "224"}), 3);
+  EXPECT_EQ(probe({"--image", path("thin.png"), "--resize", "20000", "--image-size", "224"}), 3);
   EXPECT_NE(error_.find("a picture of 1 x 65500: would be 20000 x 1310000000 after resizing"),
             std::string::npos)
       << error_;
@@ -173,14 +174,14 @@ TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
 
 TEST_F(ProbeImage, WrongUsageIsTwo) {
   const std::string image = (kGoldens / "files/rgb8.png").string();
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--crop", "-1"}), 2);
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "1", "1", "0"}), 2);
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0.5,0.5"}), 2);
-  EXPECT_TRUE(holds(error_, "--mean: give one number, or red,green,blue")) << error_;
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--std", "0.1,0.2,0.3,0.4"}), 2);
-  EXPECT_TRUE(holds(error_, "--std: give one number, or red,green,blue")) << error_;
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "inf", "0"}), 2);
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--mean", "0", "1e9", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--image-size", "-1"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-std", "1", "1", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0.5,0.5"}), 2);
+  EXPECT_TRUE(holds(error_, "--input-mean: give one number, or red,green,blue")) << error_;
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-std", "0.1,0.2,0.3,0.4"}), 2);
+  EXPECT_TRUE(holds(error_, "--input-std: give one number, or red,green,blue")) << error_;
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0", "inf", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0", "1e9", "0"}), 2);
   EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
 }
 

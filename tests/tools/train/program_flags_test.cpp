@@ -398,11 +398,11 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
   folder_.picture("q.png", 6, 40, 20);
   const std::vector<Flag> flags = {
       {{"--image", in("q.png")}, holds_value("/width", 40)},
-      {{"--resize", "24", "--crop", "16"}, holds_value("/resized_width", 30)},
-      {{"--crop", "16"}, holds_value("/tensor_shape", {3, 16, 16})},
+      {{"--resize", "24", "--image-size", "16"}, holds_value("/resized_width", 30)},
+      {{"--image-size", "16"}, holds_value("/tensor_shape", {3, 16, 16})},
       // maps() compares the first hundred values, which are red.
-      {{"--mean", "0.985", "0", "0"}, maps([](float x) { return x - 0.5F / 0.229F; })},
-      {{"--std", "0.458", "1", "1"}, maps([](float x) { return x / 2; })},
+      {{"--input-mean", "0.985", "0", "0"}, maps([](float x) { return x - 0.5F / 0.229F; })},
+      {{"--input-std", "0.458", "1", "1"}, maps([](float x) { return x / 2; })},
       {{"--out", in("other.h5")},
        [&](const Said&, const Said&) { EXPECT_TRUE(fs::exists(in("other.h5"))); }},
       {{"--show", in("show.png")},

@@ -166,7 +166,7 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
         "back-propagated chunk by chunk, each computed twice; divides batch; 0: the whole batch, "
         "or, where neither this nor batch is given, what fits in memory. The same gradient, except "
         "that with --bn train the statistics are those of a chunk")
-      .check(at_least_zero());
+      .check(whole_number(0));
   t.add("freeze", s.freeze,
         "freeze the network up to and including this stage: none, stem, then layer1 to layer4 of a "
         "ResNet (resnet20: layer3), inception3 to inception5 of googlenet, or Mixed_5 to Mixed_7 "
