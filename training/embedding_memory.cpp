@@ -10,7 +10,7 @@ EmbeddingMemory::EmbeddingMemory(const Context& context, std::int64_t batches, s
                                  std::int64_t dim)
     : batch_(batch),
       dim_(dim),
-      context_(&context),
+      context_(context),
       embeddings_(
           context.allocate(static_cast<std::size_t>(batches * batch * dim) * sizeof(float))),
       labels_(static_cast<std::size_t>(batches * batch)),
@@ -27,10 +27,10 @@ void EmbeddingMemory::push(const float* embeddings, std::span<const std::int64_t
                            std::span<const std::int64_t> image_ids) {
   if (capacity() == 0) return;
   expect(static_cast<std::int64_t>(labels.size()) == batch_ && image_ids.size() == labels.size(),
-         "[memory] expected a batch of {}, got {} labels and {} identities", batch_, labels.size(),
+         "[memory] expected a batch of {}, got {} labels and {} image ids", batch_, labels.size(),
          image_ids.size());
-  context_->copy(embeddings_.as<float>() + next_ * dim_, embeddings,
-                 static_cast<std::size_t>(batch_ * dim_) * sizeof(float));
+  context_.copy(embeddings_.as<float>() + next_ * dim_, embeddings,
+                static_cast<std::size_t>(batch_ * dim_) * sizeof(float));
   std::copy(labels.begin(), labels.end(), labels_.begin() + next_);
   std::copy(image_ids.begin(), image_ids.end(), image_ids_.begin() + next_);
   rows_ = std::max(rows_, next_ + batch_);

@@ -16,8 +16,7 @@ namespace rk {
 
 class EmbeddingMemory {
  public:
-  EmbeddingMemory() = default;  // stores nothing
-  // The embeddings are stored on the context's device.
+  // The embeddings are stored on the context's device. batches 0: it stores nothing.
   EmbeddingMemory(const Context& context, std::int64_t batches, std::int64_t batch,
                   std::int64_t dim);
 
@@ -44,7 +43,7 @@ class EmbeddingMemory {
   std::int64_t dim_ = 0;
   std::int64_t rows_ = 0;
   std::int64_t next_ = 0;  // the row where the next batch is written
-  const Context* context_ = nullptr;
+  const Context& context_;
   Memory embeddings_;  // [capacity, dim]
   std::vector<std::int64_t> labels_, image_ids_;
 };

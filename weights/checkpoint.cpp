@@ -66,6 +66,11 @@ template <class T> T scalar(const Hdf5Reader& file, const std::string& dataset) 
   return value;
 }
 
+Seal checked_seal(const std::string& path) {
+  refuse_folder(path);
+  return check_seal(path);
+}
+
 // Opens the file whose seal was checked; throws InputError if another file has replaced it.
 Hdf5Reader opened(const std::string& path, const Seal& seal) {
   Hdf5Reader file(path);
@@ -194,8 +199,7 @@ std::vector<std::byte> CheckpointWriter::finish() {
   return bytes;
 }
 
-Checkpoint::Checkpoint(const std::string& path)
-    : Checkpoint(path, (refuse_folder(path), check_seal(path))) {}
+Checkpoint::Checkpoint(const std::string& path) : Checkpoint(path, checked_seal(path)) {}
 
 Checkpoint::Checkpoint(const std::string& path, const Seal& seal)
     : Checkpoint(opened(path, seal), hexadecimal(seal.digest)) {}

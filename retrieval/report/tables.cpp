@@ -113,22 +113,39 @@ std::string tiles(const std::vector<Row>& rows) {
   return out + "</ul>\n";
 }
 
-std::string one_run(const Report& report, const std::vector<Row>& rows) {
-  std::string out = tiles(rows);
-  out += fmt::format(
+// A column's head, as HTML.
+struct Head {
+  std::string text;
+  const char* classes = "";
+};
+
+// A table in a region of its own, which scrolls where the page is too narrow for it.
+std::string table(const std::vector<Head>& heads, const std::string& rows) {
+  std::string out =
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">"
-      "Value</th><th scope=\"col\">{:g} % interval</th><th scope=\"col\" class=\"text beside\">"
-      "What it is</th></tr></thead><tbody>\n",
-      100 * report.confidence);
+      "aria-label=\"Table\"><table>\n<thead><tr>";
+  for (const Head& head : heads) {
+    const std::string classes =
+        *head.classes == 0 ? std::string() : fmt::format(" class=\"{}\"", head.classes);
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", classes, head.text);
+  }
+  return out + "</tr></thead><tbody>\n" + rows + "</tbody></table></div>\n";
+}
+
+std::string one_run(const Report& report, const std::vector<Row>& rows) {
+  std::string body;
   for (const Row& row : rows) {
-    out += fmt::format(
+    body += fmt::format(
         "<tr><th scope=\"row\">{0}<span class=\"under below\">{3}</span></th><td>{1}</td><td "
         "class=\"interval\">{2}</td><td class=\"text beside\">{3}</td></tr>\n",
         row.name, text(row.values[0]), row.interval[0] ? interval_text(*row.interval[0]) : "",
         row.meaning);
   }
-  return out + "</tbody></table></div>\n";
+  return tiles(rows) + table({{"Metric"},
+                              {"Value"},
+                              {fmt::format("{:g} % interval", 100 * report.confidence)},
+                              {"What it is", "text beside"}},
+                             body);
 }
 
 // Which of two runs is higher, if the interval of their difference excludes 0.
@@ -140,12 +157,7 @@ std::string verdict(const Report& report, const Interval& difference) {
 }
 
 std::string two_runs(const Report& report, const std::vector<Row>& rows) {
-  std::string out = fmt::format(
-      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">{}"
-      "</th><th scope=\"col\">{}</th><th scope=\"col\">Difference</th><th scope=\"col\">{:g} % "
-      "interval</th><th scope=\"col\" class=\"text\">Told apart?</th></tr></thead><tbody>\n",
-      escaped(report.runs[0].name), escaped(report.runs[1].name), 100 * report.confidence);
+  std::string body;
   for (const Row& row : rows) {
     const auto value = [&](std::size_t r) {
       return fmt::format("<td>{}{}</td>", text(row.values[r]),
@@ -153,7 +165,7 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
                                                        interval_text(*row.interval[r]))
                                          : std::string());
     };
-    out += fmt::format(
+    body += fmt::format(
         "<tr><th scope=\"row\">{}</th>{}{}<td>{}</td><td class=\"interval\">{}</td><td "
         "class=\"text\">{}</td></tr>\n",
         row.name, value(0), value(1), signed_text(row.values[1] - row.values[0]),
@@ -162,24 +174,27 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
             : std::string(),
         row.difference ? verdict(report, *row.difference) : "");
   }
-  return out + "</tbody></table></div>\n";
+  return table({{"Metric"},
+                {escaped(report.runs[0].name)},
+                {escaped(report.runs[1].name)},
+                {"Difference"},
+                {fmt::format("{:g} % interval", 100 * report.confidence)},
+                {"Told apart?", "text"}},
+               body);
 }
 
 std::string hardest_classes(const Report& report) {
   const auto rows = hardest(
       metrics_by_group(report.runs.front().metrics.per_query, report.queries->labels), kClasses);
-  std::string out =
-      "<h3>Hardest classes</h3>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Class"
-      "</th><th scope=\"col\">Queries</th><th scope=\"col\">R@1</th><th scope=\"col\">MAP@R</th>"
-      "<th scope=\"col\">mAP</th></tr></thead><tbody>\n";
+  std::string body;
   for (const GroupMetrics& row : rows) {
-    out += fmt::format(
+    body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(class_name(*report.queries, row.group)), row.queries, text(row.recall_at_1),
         text(row.map_at_r), text(row.map));
   }
-  return out + "</tbody></table></div>\n";
+  return "<h3>Hardest classes</h3>\n" +
+         table({{"Class"}, {"Queries"}, {"R@1"}, {"MAP@R"}, {"mAP"}}, body);
 }
 
 struct ClassChange {
@@ -199,47 +214,44 @@ std::string changed_classes(const Report& report) {
     return std::abs(a.after - a.before) > std::abs(b.after - b.before);
   });
   changes.resize(std::min(changes.size(), kClassesOfTwo));
-  std::string out = fmt::format(
-      "<h3>Classes that differ most</h3>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-      "aria-label=\"Table\"><table>\n<thead><tr><th "
-      "scope=\"col\">Class</th><th scope=\"col\">Queries</th><th scope=\"col\">MAP@R, {}</th><th "
-      "scope=\"col\">MAP@R, {}</th><th scope=\"col\">Difference</th></tr></thead><tbody>\n",
-      escaped(report.runs[0].name), escaped(report.runs[1].name));
+  std::string body;
   for (const ClassChange& row : changes) {
-    out += fmt::format(
+    body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(class_name(*report.queries, row.label)), row.queries, text(row.before),
         text(row.after), signed_text(row.after - row.before));
   }
-  return out + "</tbody></table></div>\n";
+  return "<h3>Classes that differ most</h3>\n" + table({{"Class"},
+                                                        {"Queries"},
+                                                        {"MAP@R, " + escaped(report.runs[0].name)},
+                                                        {"MAP@R, " + escaped(report.runs[1].name)},
+                                                        {"Difference"}},
+                                                       body);
 }
 
 std::string confusions(const Report& report, const ReportedRun& run) {
   const auto rows = most_confused(*report.queries, report.gallery, run.neighbours, kConfusions);
   const EmbeddingSet& gallery = report.gallery != nullptr ? *report.gallery : *report.queries;
-  std::string out = report.runs.size() > 1
-                        ? fmt::format("<h3>Most confused classes, {}</h3>\n", escaped(run.name))
-                        : std::string("<h3>Most confused classes</h3>\n");
+  const std::string title =
+      report.runs.size() > 1
+          ? fmt::format("<h3>Most confused classes, {}</h3>\n", escaped(run.name))
+          : std::string("<h3>Most confused classes</h3>\n");
   if (rows.empty()) {
     bool searched = false;
     for (std::int64_t q = 0; q < run.neighbours.queries() && !searched; ++q) {
       searched = !run.neighbours.of(q).empty();
     }
-    return out + (searched ? "<p>Every first result is right.</p>\n"
-                           : "<p>There was nothing to search in.</p>\n");
+    return title + (searched ? "<p>Every first result is right.</p>\n"
+                             : "<p>There was nothing to search in.</p>\n");
   }
-  out +=
-      "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-      "aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">Class</th><th scope=\"col\" "
-      "class=\"text\">First result of class</th><th scope=\"col\">Queries</th><th scope=\"col\">"
-      "Of</th></tr></thead><tbody>\n";
+  std::string body;
   for (const Confusion& row : rows) {
-    out += fmt::format(
+    body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(class_name(*report.queries, row.label)),
         escaped(class_name(gallery, row.taken_for)), row.times, row.queries);
   }
-  return out + "</tbody></table></div>\n";
+  return title + table({{"Class"}, {"First result of class", "text"}, {"Queries"}, {"Of"}}, body);
 }
 
 }  // namespace
