@@ -179,7 +179,7 @@ TensorId batchnorm(Program& program, TensorId x, const std::string& name,
   const NodeOutput output{.name = output_name.empty() ? name : output_name,
                           .shape = shape,
                           .dtype = program.dtype(x),
-                          .spaced = !program.on_gpu()};
+                          .may_be_strided = !program.on_gpu()};
   if (program.on_gpu()) {
     auto node = gpu::batchnorm_node(name, program, x, options, inputs);
     return program.append(std::move(node), inputs, output);

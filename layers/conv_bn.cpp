@@ -197,14 +197,15 @@ TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
     inputs.push_back({.tensor = options.residual, .gradient_in_place = true});
   }
   const Program::Options& recorded = program.options();
-  const NodeOutput output{.name = names.output.empty() ? names.batchnorm : names.output,
-                          .shape = geometry.y,
-                          .read_in_backward = options.relu,
-                          .dtype = program.dtype(x),
-                          // A residual and its gradient would have other row strides than y.
-                          .spaced = program.on_gpu() && options.residual < 0 &&
-                                    gpu::writes_rows_apart(recorded.precision, recorded.gradients),
-                          .takes_masked_gradient = options.relu && program.on_gpu()};
+  const NodeOutput output{
+      .name = names.output.empty() ? names.batchnorm : names.output,
+      .shape = geometry.y,
+      .read_in_backward = options.relu,
+      .dtype = program.dtype(x),
+      // A residual and its gradient would have other row strides than y.
+      .may_be_strided = program.on_gpu() && options.residual < 0 &&
+                        gpu::writes_rows_apart(recorded.precision, recorded.gradients),
+      .takes_masked_gradient = options.relu && program.on_gpu()};
   if (program.on_gpu()) {
     gpu::allow_gradient_forms(program, geometry, inputs[0]);
     return program.append(gpu::folded_conv_node(names, program, geometry, options), inputs, output);

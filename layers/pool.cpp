@@ -152,7 +152,8 @@ TensorId max_pool(Program& program, TensorId x, const std::string& name,
          "[{}] expected a window of at most 254 pixels", name);
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
-  const NodeOutput output{.name = name, .shape = shape, .dtype = program.dtype(x), .spaced = true};
+  const NodeOutput output{
+      .name = name, .shape = shape, .dtype = program.dtype(x), .may_be_strided = true};
   if (program.on_gpu()) {
     return program.append(gpu::max_pool_node(name, program, in, shape, options),
                           {{.tensor = x, .masks_gradient = true}}, output);
@@ -165,7 +166,8 @@ TensorId average_pool(Program& program, TensorId x, const std::string& name,
                       const PoolOptions& options) {
   const Shape& in = program.shape(x);
   const Shape shape = pooled_shape(in, name, options);
-  const NodeOutput output{.name = name, .shape = shape, .dtype = program.dtype(x), .spaced = true};
+  const NodeOutput output{
+      .name = name, .shape = shape, .dtype = program.dtype(x), .may_be_strided = true};
   if (program.on_gpu()) {
     return program.append(gpu::average_pool_node(name, program, in, shape, options),
                           {{.tensor = x}}, output);

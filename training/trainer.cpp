@@ -295,7 +295,7 @@ std::vector<LayerActivations> Trainer::activations() {
       // Read now: a later layer may reuse the memory.
       LayerActivations& layer = layers[n];
       layer.name = nodes[n]->name();
-      for (const float value : program_.read(program_.output_of(static_cast<int>(n)))) {
+      for (const float value : program_.read(program_.tape().links[n].output)) {
         ++layer.values;
         if (std::isfinite(value)) {
           layer.max_abs = std::max(layer.max_abs, std::abs(static_cast<double>(value)));

@@ -41,16 +41,6 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
                                    }),
                   item);
   }
-
-  int end = 0;
-  for (const Lifetime& life : lifetimes) end = std::max(end, life.last + 1);
-  for (int time = 0; time < end; ++time) {
-    std::size_t alive = 0;
-    for (const Lifetime& life : lifetimes) {
-      if (life.first <= time && time <= life.last) alive += aligned(life.bytes);
-    }
-    plan.lower_bound = std::max(plan.lower_bound, alive);
-  }
   return plan;
 }
 

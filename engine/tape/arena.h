@@ -2,8 +2,8 @@
 // same time share memory. Times are the positions of nodes in one step (forward, then backward).
 //
 // Greedy: largest first, each at the lowest offset where it overlaps no buffer alive at the same
-// time. For the residual networks here the result is within a few percent of the lower bound (the
-// most bytes alive at one time); Program reports both.
+// time. For the residual networks here the result is within a few percent of the most bytes alive
+// at one time, below which no plan can be.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,6 @@ struct Lifetime {
 struct ArenaPlan {
   std::vector<std::size_t> offsets;  // one per lifetime, multiples of Buffer::kAlignment
   std::size_t bytes = 0;             // size of the arena
-  std::size_t lower_bound = 0;       // most bytes alive at one time
 };
 
 ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes);

@@ -1,78 +1,73 @@
-// Part of Program (engine/tape/program.h): chooses the layout of every image, the one its producer
-// wants, with an additional reorder node for readers that want another one.
+// Part of Tape (engine/tape/tape.h): chooses the layout of every image, the one its producer wants,
+// with an additional reorder node for readers that want another one.
 #include "engine/base/error.h"
-#include "engine/tape/program.h"
 #include "engine/tape/reorder.h"
+#include "engine/tape/tape.h"
 
 #include <map>
 #include <utility>
 
 namespace rk {
-
-void Program::choose_layouts() {
-  std::vector<std::unique_ptr<Node>> nodes = std::exchange(nodes_, {});
-  std::vector<std::vector<Edge>> edges = std::exchange(edges_, {});
-  const std::vector<TensorId> outputs = std::exchange(outputs_, {});
-  const std::vector<std::int64_t> begins = std::exchange(parameters_begin_, {});
-  std::map<std::pair<TensorId, std::int64_t>, TensorId> reordered;  // by tensor and channels per
-                                                                    // block
-  for (std::size_t n = 0; n < nodes.size(); ++n) {
-    const ChannelBlocks given = usual_blocks(edges[n], state(outputs[n]));
-    ChannelBlocks blocks = given;
-    nodes[n]->choose_layouts(blocks);
-    for (std::size_t i = 0; i < edges[n].size(); ++i) {
-      if (blocks.inputs[i] == given.inputs[i]) continue;
-      TensorId& tensor = edges[n][i].input.tensor;
-      const auto [place, first] = reordered.try_emplace({tensor, blocks.inputs[i]}, -1);
-      if (first) {
-        parameters_begin_.push_back(begins[n]);
-        place->second = append_reordered(tensor, blocks.inputs[i]);
-      }
-      tensor = place->second;
-    }
-    TensorState& out = state(outputs[n]);
-    out.block = blocks.output;
-    expect(out.block == 0 || out.shape[3] % out.block == 0,
-           "[{}] expected blocks of channels that divide {}, got {}", out.name, out.shape[3],
-           out.block);
-    out.producer = static_cast<int>(nodes_.size());
-    nodes_.push_back(std::move(nodes[n]));
-    edges_.push_back(std::move(edges[n]));
-    outputs_.push_back(outputs[n]);
-    parameters_begin_.push_back(begins[n]);
-  }
-}
+namespace {
 
 // The default layouts of a node. Inputs: as they are. Output: NHWC, or the first input's channel
 // blocks if that is an image in blocks.
-ChannelBlocks Program::usual_blocks(const std::vector<Edge>& edges,
-                                    const TensorState& output) const {
+ChannelBlocks usual_blocks(const Tape& tape, const Tape::Links& links) {
   ChannelBlocks blocks;
-  for (const Edge& e : edges) blocks.inputs.push_back(state(e.input.tensor).block);
-  if (output.shape.rank() != 4) return blocks;
-  blocks.output = output.shape[3];
-  if (edges.empty()) return blocks;
-  const TensorState& first = state(edges[0].input.tensor);
+  for (const NodeInput& i : links.inputs) blocks.inputs.push_back(tape.tensor(i.tensor).block);
+  const Shape& shape = tape.tensor(links.output).shape;
+  if (shape.rank() != 4) return blocks;
+  blocks.output = shape[3];
+  if (links.inputs.empty()) return blocks;
+  const RecordedTensor& first = tape.tensor(links.inputs[0].tensor);
   if (first.block > 0 && first.block < first.shape[3]) blocks.output = first.block;
   return blocks;
 }
 
-TensorId Program::append_reordered(TensorId id, std::int64_t block) {
-  const TensorState& from = state(id);
-  expect(!on_gpu(), "[{}] expected NHWC on a GPU, which reorders nothing", from.name);
-  TensorState t;
-  t.name = fmt::format("{} in {} channels", from.name, block);
-  t.shape = from.shape;
-  t.block = block;
-  t.dtype = from.dtype;
-  t.producer = static_cast<int>(nodes_.size());
-  t.wants_gradient = from.wants_gradient;
-  nodes_.push_back(reorder_node(t.name, context_.threads(), image_layout(t.shape, from.block),
-                                image_layout(t.shape, block)));
-  edges_.push_back({{.input = {.tensor = id}}});
-  tensors_.push_back(std::move(t));
-  outputs_.push_back(static_cast<TensorId>(tensors_.size()) - 1);
-  return outputs_.back();
+}  // namespace
+
+void Tape::choose_layouts(int threads, bool on_gpu) {
+  std::vector<std::unique_ptr<Node>> recorded = std::exchange(nodes, {});
+  std::vector<Links> recorded_links = std::exchange(links, {});
+  std::map<std::pair<TensorId, std::int64_t>, TensorId> reordered;  // by tensor and channels per
+                                                                    // block
+  for (std::size_t n = 0; n < recorded.size(); ++n) {
+    Links& own = recorded_links[n];
+    const ChannelBlocks given = usual_blocks(*this, own);
+    ChannelBlocks blocks = given;
+    recorded[n]->choose_layouts(blocks);
+    for (std::size_t i = 0; i < own.inputs.size(); ++i) {
+      if (blocks.inputs[i] == given.inputs[i]) continue;
+      TensorId& input = own.inputs[i].tensor;
+      expect(!on_gpu, "[{}] expected NHWC on a GPU, which reorders nothing", tensor(input).name);
+      const auto [place, first] = reordered.try_emplace({input, blocks.inputs[i]}, -1);
+      if (first) {
+        place->second = append_reordered(input, blocks.inputs[i], own.parameters_begin, threads);
+      }
+      input = place->second;
+    }
+    RecordedTensor& out = tensor(own.output);
+    out.block = blocks.output;
+    expect(out.block == 0 || out.shape[3] % out.block == 0,
+           "[{}] expected blocks of channels that divide {}, got {}", out.name, out.shape[3],
+           out.block);
+    out.producer = count();
+    nodes.push_back(std::move(recorded[n]));
+    links.push_back(std::move(own));
+  }
+}
+
+TensorId Tape::append_reordered(TensorId id, std::int64_t block, std::int64_t parameters_begin,
+                                int threads) {
+  const RecordedTensor& from = tensor(id);
+  RecordedTensor result{.name = fmt::format("{} in {} channels", from.name, block),
+                        .shape = from.shape,
+                        .block = block,
+                        .dtype = from.dtype,
+                        .wants_gradient = from.wants_gradient};
+  auto node = reorder_node(result.name, threads, image_layout(from.shape, from.block),
+                           image_layout(from.shape, block));
+  return append(std::move(node), {{.tensor = id}}, parameters_begin, std::move(result));
 }
 
 }  // namespace rk

@@ -45,7 +45,7 @@ struct NodeOutput {
   // The output and its gradient may lie in a larger tensor that joins it with others, with one
   // stride between all images (channels in blocks) or between all rows (otherwise):
   // Tensor::image_stride, row_stride. Not for a node whose own inputs may lie in its output.
-  bool spaced = false;
+  bool may_be_strided = false;
   // The output is a ReLU's, and backward accepts a gradient that is already 0 where the output is
   // 0; it then also has a use for that gradient's sums over each channel.
   bool takes_masked_gradient = false;
@@ -95,7 +95,7 @@ class Node {
   // input's layout for the output; the node changes what it wants otherwise, and the program
   // reorders the inputs accordingly. Called once, before lay_out().
   virtual void choose_layouts(ChannelBlocks& /*blocks*/) {}
-  // If the output may lie in a larger tensor (NodeOutput::spaced): receives the distance, in
+  // If the output may lie in a larger tensor (NodeOutput::may_be_strided): receives the distance, in
   // elements, between rows of the output and of its gradient. Called before plan().
   virtual void lay_out(std::int64_t /*row_stride*/) {}
   // Whether backward writes, together with the gradient of that input, the gradient's sums over

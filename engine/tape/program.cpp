@@ -15,20 +15,17 @@ namespace rk {
 
 TensorId Program::input(const std::string& name, const Shape& shape, std::int64_t block,
                         DType dtype) {
-  TensorState t;
-  t.name = name;
-  t.shape = shape;
-  t.dtype = dtype;
-  t.block = shape.rank() == 4 && block == 0 ? shape[3] : block;
-  t.wants_gradient = options_.gradients && options_.input_gradient;
-  tensors_.push_back(std::move(t));
-  return static_cast<TensorId>(tensors_.size()) - 1;
+  return tape_.add({.name = name,
+                    .shape = shape,
+                    .block = shape.rank() == 4 && block == 0 ? shape[3] : block,
+                    .dtype = dtype,
+                    .wants_gradient = options_.gradients && options_.input_gradient});
 }
 
 void Program::gather_pixels(TensorId input, const SpaceToDepth& cells, const Shape& shape) {
-  TensorState& t = state(input);
-  const bool read = std::ranges::any_of(edges_, [&](const std::vector<Edge>& edges) {
-    return std::ranges::any_of(edges, [&](const Edge& e) { return e.input.tensor == input; });
+  RecordedTensor& t = tape_.tensor(input);
+  const bool read = std::ranges::any_of(tape_.links, [&](const Tape::Links& node) {
+    return std::ranges::find(node.inputs, input, &NodeInput::tensor) != node.inputs.end();
   });
   expect(t.producer < 0 && !read && !t.cells, "[{}] expected an input that nobody reads", t.name);
   t.cells = cells;
@@ -51,123 +48,34 @@ bool Program::learns(const std::vector<NodeInput>& inputs) {
 
 TensorId Program::append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
                          NodeOutput output) {
-  TensorState t;
-  t.name = std::move(output.name);
-  t.shape = output.shape;
-  t.dtype = output.dtype;
-  t.takes_masked_gradient = output.takes_masked_gradient;
-  t.spaced = output.spaced;
-  t.producer = static_cast<int>(nodes_.size());
-  parameters_begin_.push_back(parameters_end_);
-  parameters_end_ = static_cast<std::int64_t>(parameters_.flat_elements());
-  t.wants_gradient = options_.gradients && learns(inputs);
-  t.read_in_backward_by_producer = output.read_in_backward;
-  tensors_.push_back(std::move(t));
-  nodes_.push_back(std::move(node));
-  outputs_.push_back(static_cast<TensorId>(tensors_.size()) - 1);
-  std::vector<Edge> edges;
-  edges.reserve(inputs.size());
-  for (const NodeInput& i : inputs) edges.push_back({.input = i});
-  edges_.push_back(std::move(edges));
-  return outputs_.back();
+  const std::int64_t begin =
+      std::exchange(parameters_end_, static_cast<std::int64_t>(parameters_.flat_elements()));
+  return tape_.append(std::move(node), inputs, begin,
+                      {.name = std::move(output.name),
+                       .shape = output.shape,
+                       .dtype = output.dtype,
+                       .wants_gradient = options_.gradients && learns(inputs),
+                       .read_in_backward = output.read_in_backward,
+                       .takes_masked_gradient = output.takes_masked_gradient,
+                       .may_be_strided = output.may_be_strided});
 }
 
 void Program::lay_out() {
-  if (!storages_.empty()) return;
-  expect(output_ >= 0, "[program] expected set_output() before plan()");
-  choose_layouts();  // which may add nodes
-  plan_joins();
-  for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    nodes_[n]->lay_out(view(state(outputs_[n]), -1).row_stride);
+  if (laid_out_) return;
+  expect(tape_.output >= 0, "[program] expected set_output() before plan()");
+  laid_out_ = true;
+  tape_.choose_layouts(context_.threads(), on_gpu());  // which may add nodes
+  if (!options_.keep_all) tape_.place_joined();
+  for (int n = 0; n < tape_.count(); ++n) {
+    tape_.nodes[static_cast<std::size_t>(n)]->lay_out(
+        tape_.view(tape_.at(n).output, nullptr).row_stride);
   }
-  plan_values();
-  if (options_.gradients) plan_gradients();
-}
-
-// A value lives from its producer to its last reader, in backward too if a node reads it there.
-void Program::plan_values() {
-  const int count = static_cast<int>(nodes_.size());
-  for (TensorState& t : tensors_) {
-    if (t.within.whole < 0) t.value_storage = add_storage({t.bytes(), 2 * count, 0});
-  }
-  for (TensorState& t : tensors_) {
-    if (t.within.whole >= 0) t.value_storage = state(t.within.whole).value_storage;
-    // The caller fills the inputs before the step.
-    extend(t.value_storage, std::max(t.producer, 0));
-    if (t.wants_gradient && t.read_in_backward_by_producer) {
-      extend(t.value_storage, backward_time(t.producer));
-    }
-  }
-  for (int n = 0; n < count; ++n) {
-    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
-      extend(state(e.input.tensor).value_storage, n);
-      if (goes_backward(n) && e.input.read_in_backward) {
-        extend(state(e.input.tensor).value_storage, backward_time(n));
-      }
-    }
-  }
-  // The caller reads the output after forward().
-  extend(state(output_).value_storage, count);
-}
-
-// Visits nodes in backward order, in which the first writer of a gradient overwrites.
-void Program::plan_gradients() {
-  const int count = static_cast<int>(nodes_.size());
-  state(output_).gradient_storage = add_storage({state(output_).bytes(), count, count});
-  for (int n = count - 1; n >= 0; --n) {
-    const TensorState& out = state(outputs_[static_cast<std::size_t>(n)]);
-    if (!out.wants_gradient) continue;
-    expect(out.gradient_storage >= 0, "[program] {} has no reader that gives it a gradient",
-           out.name);
-    const int now = backward_time(n);
-    extend(out.gradient_storage, now);
-    bool place_taken = options_.keep_all || out.within.whole >= 0;
-    std::vector<Edge>& edges = edges_[static_cast<std::size_t>(n)];
-    // If a node reads a tensor twice, its second edge adds to that tensor's gradient; so that
-    // gradient must not take the place of out's gradient, which both edges read.
-    const auto read_once = [&](TensorId id) {
-      return std::ranges::count(edges, id, [](const Edge& e) { return e.input.tensor; }) == 1;
-    };
-    for (Edge& e : edges) {
-      TensorState& in = state(e.input.tensor);
-      if (!in.wants_gradient) continue;
-      if (in.gradient_storage >= 0) {
-        e.accumulate = true;
-        e.others = in.gradient_storage;
-        extend(in.gradient_storage, now);
-        if (e.input.adds_elsewhere) in.gradient_storage = add_storage({in.bytes(), now, now});
-      } else if (in.within.whole >= 0) {
-        in.gradient_storage = out.gradient_storage;  // out is the join
-      } else if (e.input.gradient_in_place && !place_taken && in.bytes() == out.bytes() &&
-                 read_once(e.input.tensor)) {
-        in.gradient_storage = out.gradient_storage;
-        place_taken = true;
-      } else {
-        in.gradient_storage = add_storage({in.bytes(), now, now});
-      }
-      e.storage = in.gradient_storage;
-    }
-  }
-  plan_masks();
-  for (const TensorState& t : tensors_) {
-    if (t.producer < 0 && t.gradient_storage >= 0) extend(t.gradient_storage, 2 * count);
-  }
-}
-
-void Program::extend(int storage, int time) {
-  Lifetime& life = storages_[static_cast<std::size_t>(storage)];
-  life.first = std::min(life.first, time);
-  life.last = std::max(life.last, time);
-}
-
-int Program::add_storage(const Lifetime& life) {
-  storages_.push_back(life);
-  return static_cast<int>(storages_.size()) - 1;
+  storage_ = StoragePlan(tape_, options_.gradients, options_.keep_all);
 }
 
 std::vector<EdgeUse> Program::uses(int node) const {
   std::vector<EdgeUse> uses;
-  for (const Edge& e : edges_[static_cast<std::size_t>(node)]) uses.push_back(e.use());
+  for (const StoragePlan::EdgeStorage& e : storage_.edges_of(node)) uses.push_back(e.use());
   return uses;
 }
 
@@ -175,123 +83,100 @@ void Program::plan(const std::function<void(const Footprint&)>& room) {
   expect(context_.on_gpu() == on_gpu(), "[program] recorded for a GPU, it is planned without one");
   lay_out();
   parameters_.allocate(context_);
-  const int count = static_cast<int>(nodes_.size());
-  const int end = 2 * count;
+  const std::vector<StorageId> saved = plan_nodes();
+  const std::vector<PlacedWork> shared = plan_shared_works();
+  storage_.place();
+  allocate(room);
+  for (const auto& [work, storage] : shared) {
+    Carver memory(at(storage));
+    work->carve(memory);
+  }
+  for (int n = 0; n < tape_.count(); ++n) bind_node(n, saved[static_cast<std::size_t>(n)]);
+  for (const auto& [work, storage] : shared) work->nodes_bound();
+}
 
-  // The nodes' own memory.
-  std::vector<int> saved(static_cast<std::size_t>(count), -1);
-  for (int n = 0; n < count; ++n) {
-    Node& node = *nodes_[static_cast<std::size_t>(n)];
+std::vector<StorageId> Program::plan_nodes() {
+  std::vector<StorageId> saved(tape_.nodes.size(), -1);
+  for (int n = 0; n < tape_.count(); ++n) {
+    Node& node = *tape_.nodes[static_cast<std::size_t>(n)];
     node.plan(uses(n));
     Carver kept, workspace;
     node.carve(kept, workspace);
     if (kept.used() > 0) {
-      saved[static_cast<std::size_t>(n)] =
-          add_storage({kept.used(), n, goes_backward(n) ? backward_time(n) : n});
+      const int last = tape_.goes_backward(n) ? storage_.backward_time(n) : n;
+      saved[static_cast<std::size_t>(n)] = storage_.add({kept.used(), n, last});
     }
     footprint_.workspace_bytes = std::max(footprint_.workspace_bytes, workspace.used());
     for (const auto* works : {&before_forward_, &after_backward_}) {
       for (const auto& work : *works) work->node_planned();
     }
   }
-
-  std::vector<std::pair<SharedWork*, int>> shared;  // with its storage
-  const auto add_shared = [&](const std::unique_ptr<SharedWork>& work, int first) {
-    Carver memory;
-    work->carve(memory);
-    shared.emplace_back(work.get(), add_storage({memory.used(), first, end}));
-  };
-  for (const auto& work : before_forward_) add_shared(work, 0);
-  for (const auto& work : after_backward_) add_shared(work, backward_time(count - 1));
-
-  if (options_.keep_all) {
-    for (Lifetime& life : storages_) {
-      life.first = 0;
-      life.last = end;
-    }
-  }
-  ArenaPlan arena = plan_arena(storages_);
-  footprint_.arena_bytes = arena.bytes;
-  offsets_ = std::move(arena.offsets);
-  if (room) room(footprint_);
-  arena_ = context_.allocate(arena.bytes);
-  workspace_ = context_.allocate(footprint_.workspace_bytes);
-
-  for (const auto& [work, storage] : shared) {
-    Carver memory(at(storage));
-    work->carve(memory);
-  }
-  for (int n = 0; n < count; ++n) {
-    NodeMemory memory;
-    for (const Edge& e : edges_[static_cast<std::size_t>(n)]) {
-      const TensorState& in = state(e.input.tensor);
-      memory.inputs.push_back(view(in, in.value_storage));
-      memory.input_gradients.push_back(view(in, e.storage));
-      memory.uses.push_back(e.use());
-      memory.addends.push_back(view(in, e.others));
-      memory.gradient_sums.push_back(static_cast<float*>(at(e.sums)));
-    }
-    const TensorId output = outputs_[static_cast<std::size_t>(n)];
-    const TensorState& out = state(output);
-    memory.output = value_of(output);
-    memory.output_gradient = gradient_of(output);
-    memory.output_gradient_masked = out.masked_gradient;
-    memory.output_gradient_sums = static_cast<const float*>(at(out.gradient_sums));
-    Node& node = *nodes_[static_cast<std::size_t>(n)];
-    Carver kept(at(saved[static_cast<std::size_t>(n)])), workspace(workspace_.data());
-    node.carve(kept, workspace);
-    node.bind(memory);
-    backward_names_.push_back(node.name() + " backward");
-  }
-  for (const auto& [work, storage] : shared) work->nodes_bound();
+  return saved;
 }
 
-// In backward, the last writer of a ReLU output's gradient is the first node that reads the output,
-// so that node applies the mask. The program's output is skipped: the loss alone writes its
-// gradient, unmasked.
-void Program::plan_masks() {
-  for (std::size_t id = 0; id < tensors_.size(); ++id) {
-    TensorState& t = tensors_[id];
-    if (!t.takes_masked_gradient || static_cast<TensorId>(id) == output_) continue;
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      std::vector<Edge>& edges = edges_[n];
-      const auto edge = std::ranges::find_if(edges, [&](const Edge& e) {
-        return e.input.tensor == static_cast<TensorId>(id) && e.storage >= 0;
-      });
-      if (edge == edges.end()) continue;
-      const NodeInput& reader = edge->input;
-      edge->mask = t.masked_gradient =
-          reader.masks_gradient && (!edge->accumulate || reader.adds_elsewhere);
-      const auto input = static_cast<std::size_t>(edge - edges.begin());
-      if (edge->mask && nodes_[n]->sums_gradient(input, edge->use())) {
-        const auto bytes = static_cast<std::size_t>(t.shape[3]) * sizeof(float);
-        t.gradient_sums = edge->sums = add_storage(
-            {bytes, backward_time(static_cast<int>(n)), 2 * static_cast<int>(nodes_.size())});
-      }
-      break;
-    }
+std::vector<Program::PlacedWork> Program::plan_shared_works() {
+  std::vector<PlacedWork> shared;
+  const auto add = [&](const std::unique_ptr<SharedWork>& work, int first) {
+    Carver memory;
+    work->carve(memory);
+    shared.push_back({work.get(), storage_.add({memory.used(), first, storage_.end()})});
+  };
+  for (const auto& work : before_forward_) add(work, 0);
+  for (const auto& work : after_backward_) add(work, storage_.backward_time(tape_.count() - 1));
+  return shared;
+}
+
+void Program::allocate(const std::function<void(const Footprint&)>& room) {
+  footprint_.arena_bytes = storage_.bytes();
+  if (room) room(footprint_);
+  arena_ = context_.allocate(footprint_.arena_bytes);
+  workspace_ = context_.allocate(footprint_.workspace_bytes);
+}
+
+void Program::bind_node(int node, StorageId saved) {
+  NodeMemory memory;
+  const Tape::Links& links = tape_.at(node);
+  const std::vector<StoragePlan::EdgeStorage>& edges = storage_.edges_of(node);
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    const TensorId input = links.inputs[i].tensor;
+    const StoragePlan::EdgeStorage& edge = edges[i];
+    memory.inputs.push_back(value_of(input));
+    memory.input_gradients.push_back(tape_.view(input, at(edge.gradient)));
+    memory.uses.push_back(edge.use());
+    memory.addends.push_back(tape_.view(input, at(edge.others)));
+    memory.gradient_sums.push_back(static_cast<float*>(at(edge.sums)));
   }
+  const StoragePlan::TensorStorage& out = storage_.of(links.output);
+  memory.output = value_of(links.output);
+  memory.output_gradient = gradient_of(links.output);
+  memory.output_gradient_masked = out.gradient_masked;
+  memory.output_gradient_sums = static_cast<const float*>(at(out.gradient_sums));
+  Node& bound = *tape_.nodes[static_cast<std::size_t>(node)];
+  Carver kept(at(saved)), workspace(workspace_.data());
+  bound.carve(kept, workspace);
+  bound.bind(memory);
+  backward_names_.push_back(bound.name() + " backward");
 }
 
 void Program::begin_forward() {
   const ProfileRange range("before forward");
-  for (const auto& work : before_forward_) work->run(0, static_cast<int>(nodes_.size()));
+  for (const auto& work : before_forward_) work->run(0, tape_.count());
 }
 
 void Program::forward() {
   begin_forward();
-  for (const auto& node : nodes_) {
+  for (const auto& node : tape_.nodes) {
     const ProfileRange range(node->name());
     node->forward();
   }
 }
 
 void Program::count_forward() {
-  for (const auto& node : nodes_) node->count_forward();
+  for (const auto& node : tape_.nodes) node->count_forward();
 }
 
 void Program::backward() {
-  const int count = static_cast<int>(nodes_.size());
+  const int count = tape_.count();
   for (int n = count - 1; n >= 0; --n) backward(n);
   complete_gradients(0, count);
 }
@@ -302,36 +187,30 @@ void Program::complete_gradients(int first, int end) {
 }
 
 void Program::backward(int node) {
-  if (!goes_backward(node)) return;
+  if (!tape_.goes_backward(node)) return;
   const ProfileRange range(backward_names_[static_cast<std::size_t>(node)]);
-  nodes_[static_cast<std::size_t>(node)]->backward();
+  tape_.nodes[static_cast<std::size_t>(node)]->backward();
 }
 
-void* Program::at(int storage) const {
+void* Program::at(StorageId storage) const {
   if (storage < 0) return nullptr;
-  return static_cast<std::byte*>(arena_.data()) + offsets_[static_cast<std::size_t>(storage)];
+  return static_cast<std::byte*>(arena_.data()) + storage_.offset(storage);
 }
 
-Tensor Program::value_of(TensorId id) const { return view(state(id), state(id).value_storage); }
+Tensor Program::value_of(TensorId id) const { return tape_.view(id, at(storage_.of(id).value)); }
 
 Tensor Program::gradient_of(TensorId id) const {
-  return view(state(id), state(id).gradient_storage);
-}
-
-std::vector<NodeInput> Program::inputs_of(int node) const {
-  std::vector<NodeInput> inputs;
-  for (const Edge& e : edges_[static_cast<std::size_t>(node)]) inputs.push_back(e.input);
-  return inputs;
+  return tape_.view(id, at(storage_.of(id).gradient));
 }
 
 const Node* Program::producer(TensorId id) const {
-  const int node = state(id).producer;
-  return node < 0 ? nullptr : nodes_[static_cast<std::size_t>(node)].get();
+  const int node = tape_.tensor(id).producer;
+  return node < 0 ? nullptr : tape_.nodes[static_cast<std::size_t>(node)].get();
 }
 
 std::string Program::implementations() const {
   std::map<std::string, int> counts;
-  for (const auto& node : nodes_) {
+  for (const auto& node : tape_.nodes) {
     if (const std::string way = node->implementation(); !way.empty()) ++counts[way];
   }
   std::string text;
@@ -342,15 +221,13 @@ std::string Program::implementations() const {
 }
 
 TensorId Program::find(const std::string& name) const {
-  for (std::size_t id = 0; id < tensors_.size(); ++id) {
-    if (tensors_[id].name == name) return static_cast<TensorId>(id);
-  }
-  return -1;
+  const auto found = std::ranges::find(tape_.tensors, name, &RecordedTensor::name);
+  return found == tape_.tensors.end() ? -1 : static_cast<TensorId>(found - tape_.tensors.begin());
 }
 
 std::vector<float> Program::read(TensorId id) const {
   const Tensor t = value_of(id);
-  const std::int64_t block = state(id).block;
+  const std::int64_t block = tape_.tensor(id).block;
   const std::int64_t row = block > 0 ? block : t.shape[t.shape.rank() - 1];
   const std::int64_t images = t.shape.rank() > 1 ? t.shape[0] : 1;
   const std::int64_t rows = t.shape.elements() / row / images;  // per image

@@ -1,10 +1,9 @@
 // A computation that is recorded once, planned once and replayed every step.
 //
-// Layers append nodes and infer shapes; plan() determines the lifetime of every tensor over forward
-// and backward, gives each a fixed offset in one arena, lets every node build its primitives, and
-// decides for each gradient edge whether it overwrites (the first writer in backward order) or
-// accumulates (later ones, e.g. a residual branch). A step is then forward(), the loss, backward():
-// two loops that allocate nothing.
+// Layers append nodes and infer shapes (engine/tape/tape.h holds what they recorded); plan()
+// decides where every tensor lies and how each gradient is written (engine/tape/storage_plan.h),
+// and lets every node build its primitives. A step is then forward(), the loss, backward(): two
+// loops that allocate nothing.
 //
 // On a GPU (context.on_gpu()) every tensor lies in GPU memory: images NHWC in the precision's type,
 // the network's output in float32. Nodes put their work on the context's stream, in order.
@@ -25,19 +24,19 @@
 #include "engine/device/memory.h"
 #include "engine/device/pinned_buffer.h"
 #include "engine/device/precision.h"
-#include "engine/tape/arena.h"
 #include "engine/tape/layout.h"
 #include "engine/tape/node.h"
 #include "engine/tape/parameters.h"
 #include "engine/tape/shared_work.h"
+#include "engine/tape/storage_plan.h"
+#include "engine/tape/tape.h"
 #include "engine/tape/tensor.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace rk {
@@ -63,8 +62,8 @@ class Program {
     std::size_t workspace_bytes = 0;
   };
 
-  Program(const Context& context, Parameters& parameters, Options options)
-      : context_(context), parameters_(parameters), options_(std::move(options)) {}
+  Program(const Context& context, Parameters& parameters, const Options& options)
+      : context_(context), parameters_(parameters), options_(options) {}
 
   // Recording ------------------------------------------------------------------------------------
   // block: adjacent channels of images (engine/tape/layout.h); 0 is NHWC.
@@ -74,7 +73,7 @@ class Program {
   void gather_pixels(TensorId input, const SpaceToDepth& cells, const Shape& shape);
   TensorId append(std::unique_ptr<Node> node, const std::vector<NodeInput>& inputs,
                   NodeOutput output);
-  void set_output(TensorId tensor) { output_ = tensor; }
+  void set_output(TensorId tensor) { tape_.output = tensor; }
   enum class When { kBeforeForward, kAfterBackward };
   // Returns the shared work of that type, created by the first node that asks for it.
   template <class Work> Work& shared(When when) {
@@ -90,19 +89,20 @@ class Program {
   Parameters& parameters() const { return parameters_; }
   const Options& options() const { return options_; }
   bool on_gpu() const { return options_.for_gpu || context_.on_gpu(); }
-  const Shape& shape(TensorId id) const { return state(id).shape; }
+  const Shape& shape(TensorId id) const { return tape_.tensor(id).shape; }
   // Null if the input's pixels are not in cells.
   const SpaceToDepth* cells(TensorId input) const {
-    return state(input).cells ? &*state(input).cells : nullptr;
+    const auto& gathered = tape_.tensor(input).cells;
+    return gathered ? &*gathered : nullptr;
   }
   // The shape (N, H, W, C) of an input's images, whether in cells or not.
   const Shape& image_shape(TensorId input) const {
     return cells(input) != nullptr ? cells(input)->image : shape(input);
   }
   // Valid for inputs always, for other images from lay_out() on.
-  std::int64_t channel_block(TensorId id) const { return state(id).block; }
-  DType dtype(TensorId id) const { return state(id).dtype; }
-  bool wants_gradient(TensorId id) const { return state(id).wants_gradient; }
+  std::int64_t channel_block(TensorId id) const { return tape_.tensor(id).block; }
+  DType dtype(TensorId id) const { return tape_.tensor(id).dtype; }
+  bool wants_gradient(TensorId id) const { return tape_.tensor(id).wants_gradient; }
 
   // Planning --------------------------------------------------------------------------------------
   // The first part of plan(): decides the layout of each image, which tensors lie in others, the
@@ -123,12 +123,11 @@ class Program {
   void begin_forward();
   void backward(int node);
   void complete_gradients(int first, int end);
-  std::int64_t parameters_begin(int node) const {
-    return parameters_begin_[static_cast<std::size_t>(node)];
-  }
+  std::int64_t parameters_begin(int node) const { return tape_.at(node).parameters_begin; }
   // To be called once for every forward pass, but for those that repeat one (Node::count_forward).
   void count_forward();
-  // Tensors of any type, in GPU memory on a GPU. A gradient that is not wanted has null data.
+  // Valid from plan() on. Tensors of any type, in GPU memory on a GPU. A gradient that is not
+  // wanted has null data.
   Tensor value_of(TensorId id) const;
   Tensor gradient_of(TensorId id) const;
   // For float32 tensors.
@@ -136,16 +135,11 @@ class Program {
   float* gradient(TensorId id) const { return gradient_of(id).as<float>(); }
 
   // Looking ---------------------------------------------------------------------------------------
-  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  const Tape& tape() const { return tape_; }
+  const std::vector<std::unique_ptr<Node>>& nodes() const { return tape_.nodes; }
   // How many nodes use each implementation (Node::implementation()): "53 convolutions by cuDNN,
   // ..."; empty if no node has a choice.
   std::string implementations() const;
-  // The inputs as the node declared them when it was appended.
-  std::vector<NodeInput> inputs_of(int node) const;
-  TensorId output_of(int node) const { return outputs_[static_cast<std::size_t>(node)]; }
-  bool output_read_in_backward(int node) const {
-    return state(output_of(node)).read_in_backward_by_producer;
-  }
   const Node* producer(TensorId id) const;  // null: an input of the program
   // The tensor with that name; -1 if there is none.
   TensorId find(const std::string& name) const;
@@ -154,78 +148,29 @@ class Program {
   std::vector<float> read(TensorId id) const;
 
  private:
-  // The place of a tensor, and of its gradient, inside another one that lies in none itself: `at`
-  // elements after the start of each row, or of each image if channels are in blocks.
-  struct Within {
-    TensorId whole = -1;  // -1: not inside another
-    std::int64_t at = 0;
-  };
-  struct TensorState {
-    std::string name;
-    Shape shape;
-    std::int64_t block = 0;
-    DType dtype = DType::kFloat32;
-    std::optional<SpaceToDepth> cells;
-    int producer = -1;
-    bool wants_gradient = false;
-    bool read_in_backward_by_producer = false;
-    bool takes_masked_gradient = false;
-    bool masked_gradient = false;
-    bool spaced = false;
-    Within within;
-    int value_storage = -1;
-    int gradient_storage = -1;
-    int gradient_sums = -1;  // storage
-    std::size_t bytes() const {
-      return static_cast<std::size_t>(shape.elements()) * size_of(dtype);
-    }
-  };
-  struct Edge {
-    NodeInput input;
-    bool accumulate = false;
-    bool mask = false;
-    int storage = -1;  // of the gradient it writes
-    int others = -1;   // of the other readers' sum, which it adds
-    int sums = -1;     // of the channel sums it writes
-    EdgeUse use() const { return {storage >= 0, accumulate, mask, sums >= 0}; }
+  struct PlacedWork {
+    SharedWork* work;
+    StorageId storage;
   };
 
-  const TensorState& state(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
-  TensorState& state(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
-  void* at(int storage) const;  // null for -1
+  void* at(StorageId storage) const;  // null for none
   // Whether a node about to be appended to `inputs`, or any node before it, has something to learn.
   bool learns(const std::vector<NodeInput>& inputs);
-  bool goes_backward(int node) const { return state(output_of(node)).wants_gradient; }
-  // Lifetimes. Node i is at time i in forward and 2 * count - i in backward; the loss is in
-  // between, at `count`.
-  void plan_values();
-  void plan_gradients();
-  int add_storage(const Lifetime& life);
-  void extend(int storage, int time);
-  // Layouts (engine/tape/choose_layouts.cpp).
-  void choose_layouts();
-  ChannelBlocks usual_blocks(const std::vector<Edge>& edges, const TensorState& output) const;
-  TensorId append_reordered(TensorId id, std::int64_t block);
-  // Which tensors lie in others (engine/tape/views.cpp).
-  void plan_joins();
-  Tensor view(const TensorState& t, int storage) const;  // its value or gradient
-  void plan_masks();
-  int backward_time(int node) const { return 2 * static_cast<int>(nodes_.size()) - node; }
+  // The steps of plan().
+  std::vector<StorageId> plan_nodes();  // returns the memory kept for each node's backward
+  std::vector<PlacedWork> plan_shared_works();
+  void allocate(const std::function<void(const Footprint&)>& room);
+  void bind_node(int node, StorageId saved);
 
   const Context& context_;
   Parameters& parameters_;
   Options options_;
-  std::vector<TensorState> tensors_;
-  std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<std::vector<Edge>> edges_;        // by node
-  std::vector<TensorId> outputs_;               // by node
-  std::vector<std::int64_t> parameters_begin_;  // by node: offset in the flat buffers
-  std::int64_t parameters_end_ = 0;             // after the nodes so far
-  std::size_t parameters_seen_ = 0;             // entries up to the nodes so far
-  TensorId output_ = -1;
+  Tape tape_;
+  std::int64_t parameters_end_ = 0;  // after the nodes so far
+  std::size_t parameters_seen_ = 0;  // entries up to the nodes so far
   std::vector<std::unique_ptr<SharedWork>> before_forward_, after_backward_;
-  std::vector<Lifetime> storages_;    // of tensors, nodes' own and shared memory
-  std::vector<std::size_t> offsets_;  // by storage
+  bool laid_out_ = false;
+  StoragePlan storage_;  // valid once laid out
   Footprint footprint_;
   mutable PinnedBuffer read_through_;        // host memory through which read() copies from a GPU
   std::vector<std::string> backward_names_;  // by node, for profilers

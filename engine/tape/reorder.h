@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/tape/layout.h"
-#include "engine/tape/program.h"
+#include "engine/tape/node.h"
 
 #include <memory>
 #include <string>

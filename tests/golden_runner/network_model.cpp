@@ -122,7 +122,7 @@ std::optional<std::vector<double>> NetworkModel::activation_gradient(
 bool NetworkModel::is_masked(TensorId id) const {
   if (!fused_ || !context_.on_gpu()) return false;
   for (std::size_t n = 0; n < program_.nodes().size(); ++n) {
-    for (const NodeInput& input : program_.inputs_of(static_cast<int>(n))) {
+    for (const NodeInput& input : program_.tape().links[n].inputs) {
       if (input.tensor == id) return input.masks_gradient;
     }
   }

@@ -75,9 +75,8 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
   program_.lay_out();
   expect(program_.nodes().size() == before + 1, "[harness] expected one node, got {}",
          program_.nodes().size() - before);
-  node_index_ = static_cast<int>(before);
   node_ = program_.nodes().back().get();
-  claims_ = program_.inputs_of(node_index_);
+  claims_ = program_.tape().links.back().inputs;
   parameters_.initialise(context_, 7);
   for (const NodeInput& claim : claims_) {
     const bool wanted = program_.wants_gradient(claim.tensor);
@@ -153,7 +152,7 @@ std::vector<std::vector<float>> NodeHarness::backward(
     const std::vector<float>& output_gradient, const std::vector<std::vector<float>>& initial) {
   store(program_, output_, output_gradient, own_[kOutputGradient]);
   own_[kWorkspace].poison();
-  if (!program_.output_read_in_backward(node_index_)) own_[kOutput].poison();
+  if (!program_.tape().tensor(output_).read_in_backward) own_[kOutput].poison();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (!claims_[i].read_in_backward) values_[i].poison();
     gradients_[i].poison();

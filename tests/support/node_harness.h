@@ -85,7 +85,6 @@ class NodeHarness {
   Program program_;
   EdgeMode mode_;
   Node* node_ = nullptr;
-  int node_index_ = 0;
   std::vector<TensorId> inputs_;
   TensorId output_ = -1;
   std::vector<NodeInput> claims_;

@@ -66,8 +66,7 @@ double convolution_floor(const Program& program, Precision precision, double cop
     const double products = y * w / static_cast<double>(weight[0]);
     const double bytes = (x + y + w) * width;
     const double once = std::max(bytes / copy_rate, math_rate > 0 ? products / math_rate : 0.0);
-    const bool input_gradient =
-        program.wants_gradient(program.inputs_of(static_cast<int>(n))[0].tensor);
+    const bool input_gradient = program.wants_gradient(program.tape().links[n].inputs[0].tensor);
     seconds += once * (input_gradient ? 3 : 2);
   }
   return seconds * 1e3;

@@ -118,9 +118,7 @@ double relative_error(const std::vector<float>& got, const std::vector<float>& e
 
 std::vector<BatchNormUnit> batchnorm_units(const Program& program) {
   const auto& nodes = program.nodes();
-  const auto input = [&](std::size_t node) {
-    return program.inputs_of(static_cast<int>(node))[0].tensor;
-  };
+  const auto input = [&](std::size_t node) { return program.tape().links[node].inputs[0].tensor; };
   std::vector<BatchNormUnit> units;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const auto* normalisation = dynamic_cast<const gpu::BatchNormNode*>(nodes[n].get());

@@ -97,13 +97,11 @@ std::vector<Fusion> find_fusions(Program& program) {
   expect(program.options().precision == Precision::kFp16, "[fusions] expected fp16");
   program.lay_out();
   const auto& nodes = program.nodes();
-  const auto input = [&](std::size_t node) {
-    return program.inputs_of(static_cast<int>(node))[0].tensor;
-  };
+  const auto input = [&](std::size_t node) { return program.tape().links[node].inputs[0].tensor; };
   std::map<TensorId, int> readers;
   std::set<const Node*> normalised;  // convolutions
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    for (const NodeInput& read : program.inputs_of(static_cast<int>(n))) ++readers[read.tensor];
+    for (const NodeInput& read : program.tape().links[n].inputs) ++readers[read.tensor];
     if (dynamic_cast<const gpu::BatchNormNode*>(nodes[n].get()) != nullptr) {
       normalised.insert(program.producer(input(n)));
     }
