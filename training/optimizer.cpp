@@ -95,9 +95,7 @@ std::vector<OptimizerGroup> tidy(std::vector<OptimizerGroup> groups, std::int64_
 
 ParameterPolicy LearningPolicy::of(const Parameters::Entry& entry) const {
   ParameterPolicy policy;
-  policy.learns = std::none_of(frozen.begin(), frozen.end(), [&](const std::string& beginning) {
-    return entry.name.starts_with(beginning);
-  });
+  policy.learns = !entry.frozen;
   policy.decays = decays_norms || entry.shape.rank() != 1;
   if (entry.group == ParameterGroup::kEmbedding) policy.rate_factor = embedding_rate;
   if (entry.group == ParameterGroup::kProxies) policy.rate_factor = proxy_rate;

@@ -34,14 +34,14 @@ struct ParameterPolicy {
   bool learns = true;  // false: no rate, no decay
 };
 
-// The rules that give each parameter its policy, by name, shape and group.
+// The rules that give each parameter its policy, by shape and group. Frozen parameters
+// (Parameters::freeze) do not learn.
 struct LearningPolicy {
   double weight_decay = 0.0;
   double embedding_rate = 1.0;  // factor on the embedding layer's rate
   double proxy_rate = 1.0;      // factor on the rate of a loss's proxies
   bool decays_norms = true;     // false: no weight decay for one-dimensional parameters, that is
                                 // biases and batch norm's
-  std::vector<std::string> frozen;  // prefixes of the names of frozen parameters
 
   ParameterPolicy of(const Parameters::Entry& entry) const;
 };

@@ -33,9 +33,8 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
       options_(options),
       schedule_(options.schedule),
       program_(context, parameters_,
-               Program::Options{.gradients = true,
-                                .precision = options.precision,
-                                .frozen = options.learning.frozen}) {
+               Program::Options{.gradients = true, .precision = options.precision}) {
+  parameters_.freeze(options_.frozen);
   if (options_.processes == nullptr) {
     alone_ = group_of_one();
     options_.processes = alone_.get();

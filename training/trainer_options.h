@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace rk {
 
@@ -21,6 +23,7 @@ struct TrainerOptions {
   LossSpec loss;
   OptimizerParams optimizer;
   LearningPolicy learning;
+  std::vector<std::string> frozen;  // beginnings of the names of parameters that do not learn
   ScheduleParams schedule;
   std::int64_t batch = 128;
   ProcessGroup* processes = nullptr;  // that share a batch, a divisor of `batch`; null: this

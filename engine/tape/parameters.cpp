@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -128,6 +129,12 @@ std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int 
 
 }  // namespace
 
+void Parameters::freeze(std::vector<std::string> beginnings) {
+  expect(entries_.empty(), "[parameters] expected freeze() before {} is declared",
+         entries_.empty() ? "" : entries_[0].name);
+  frozen_ = std::move(beginnings);
+}
+
 ParameterId Parameters::declare(const std::string& name, const Shape& shape, Initial initial,
                                 ParameterGroup group) {
   for (std::size_t id = 0; id < entries_.size(); ++id) {
@@ -138,7 +145,9 @@ ParameterId Parameters::declare(const std::string& name, const Shape& shape, Ini
     return static_cast<ParameterId>(id);
   }
   expect(!allocated_, "[parameters] {} is declared after allocation", name);
-  entries_.push_back({name, shape, initial, group, {}, elements_});
+  const bool frozen =
+      std::ranges::any_of(frozen_, [&](const auto& front) { return name.starts_with(front); });
+  entries_.push_back({name, shape, initial, group, {}, elements_, frozen});
   elements_ += round_up(shape.elements(), kFloatsPerLine);
   return static_cast<ParameterId>(entries_.size()) - 1;
 }

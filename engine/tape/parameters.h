@@ -50,6 +50,11 @@ using BufferId = int;
 
 class Parameters {
  public:
+  // Freezes the parameters whose names begin with one of these: no optimizer changes them, and a
+  // program's backward computes nothing that only they would need (behind parameters that learn it
+  // computes their gradients too). Must precede declare().
+  void freeze(std::vector<std::string> beginnings);
+  bool freezes_any() const { return !frozen_.empty(); }
   // Declaring a name again with the same shape returns the same id, so that several programs
   // (training, evaluation) record the same network over one set of parameters. After allocate(), a
   // new name is an error.
@@ -110,6 +115,7 @@ class Parameters {
     ParameterGroup group;
     WeightOrder order;
     std::int64_t offset;
+    bool frozen;
     std::int64_t elements() const { return shape.elements(); }
   };
   const std::vector<Entry>& entries() const { return entries_; }
@@ -137,6 +143,7 @@ class Parameters {
     return device.bytes() > 0 ? device.as<float>() : host.as<float>();
   }
 
+  std::vector<std::string> frozen_;  // beginnings of names
   std::vector<Entry> entries_;
   std::vector<BufferEntry> buffer_entries_;
   std::vector<std::int64_t> counters_;

@@ -36,13 +36,8 @@ void Program::gather_pixels(TensorId input, const SpaceToDepth& cells, const Sha
 bool Program::learns(const std::vector<NodeInput>& inputs) {
   const std::span<const Parameters::Entry> all = parameters_.entries();
   const auto own = all.subspan(std::exchange(parameters_seen_, all.size()));
-  const auto stays = [&](const Parameters::Entry& entry) {
-    return std::ranges::any_of(options_.frozen, [&](const std::string& beginning) {
-      return entry.name.starts_with(beginning);
-    });
-  };
   // With nothing frozen, every output wants a gradient, because parameters precede every node.
-  return options_.frozen.empty() || !std::ranges::all_of(own, stays) ||
+  return !parameters_.freezes_any() || !std::ranges::all_of(own, &Parameters::Entry::frozen) ||
          std::ranges::any_of(inputs, [&](const NodeInput& i) { return wants_gradient(i.tensor); });
 }
 

@@ -52,10 +52,6 @@ class Program {
     // Records as for a GPU even if the context has none: such a program can be inspected
     // (graphs_of, layers/graphs/graph.h), but not planned.
     bool for_gpu = false;
-    // Prefixes of the names of frozen parameters. Backward computes nothing that only they would
-    // need. Behind parameters that learn it computes frozen ones' gradients too; who updates
-    // parameters leaves them out (training/optimizer.h).
-    std::vector<std::string> frozen = {};
   };
   struct Footprint {
     std::size_t arena_bytes = 0;

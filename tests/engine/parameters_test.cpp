@@ -148,6 +148,20 @@ TEST(Parameters, OrthogonalMatricesAre) {
   }
 }
 
+TEST(Parameters, WhatBeginsLikeAFrozenNameIsFrozen) {
+  Parameters parameters;
+  EXPECT_FALSE(parameters.freezes_any());
+  parameters.freeze({"conv1.", "layer1"});
+  EXPECT_TRUE(parameters.freezes_any());
+  for (const char* name : {"conv1.weight", "conv10.weight", "layer1.0.weight", "a.layer1"}) {
+    parameters.declare(name, Shape{3}, {});
+  }
+  std::vector<bool> frozen;
+  for (const Parameters::Entry& entry : parameters.entries()) frozen.push_back(entry.frozen);
+  EXPECT_EQ(frozen, (std::vector<bool>{true, false, true, false}));
+  EXPECT_THROW(parameters.freeze({}), std::invalid_argument);
+}
+
 TEST(Parameters, DeclaringAgainGivesTheSameAndAnotherShapeIsRefused) {
   Parameters parameters;
   const ParameterId id = parameters.declare("w", Shape{2, 3}, {});

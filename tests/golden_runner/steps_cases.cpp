@@ -103,8 +103,7 @@ void run_steps_case(const Context& context, const Hdf5Reader& file, const std::s
   Optimizer optimizer(
       context, optimizer_params(file, group, text_of(file, group, "optimizer")),
       optimizer_groups(parameters, {.weight_decay = number_of(file, group, "weight_decay", 0),
-                                    .embedding_rate = number_of(file, group, "embedding_rate", 1),
-                                    .frozen = {}}),
+                                    .embedding_rate = number_of(file, group, "embedding_rate", 1)}),
       count);
   StepState state{.rate = number_of(file, group, "lr", 0)};
   Comparison comparison(file);

@@ -24,7 +24,8 @@ Trained step(const Context& context, const NetworkSpec& spec, const Generator& g
              const std::vector<std::string>& frozen, std::vector<std::string>& names) {
   constexpr std::int64_t kBatch = 2, kSide = 32;
   Parameters parameters;
-  Program program(context, parameters, {.gradients = true, .frozen = frozen});
+  parameters.freeze(frozen);
+  Program program(context, parameters, {.gradients = true});
   const Network network = build_network(program, spec, kBatch, kSide, kSide);
   program.plan();
   parameters.initialise(context, golden::key_seed(generator.salt));

@@ -103,8 +103,8 @@ TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
   parameters.declare("embedding.weight", Shape{4, 3}, {}, ParameterGroup::kEmbedding);
   parameters.declare("proxies", Shape{9, 3}, {}, ParameterGroup::kProxies);
   parameters.allocate(Context(1));
-  const auto groups = optimizer_groups(
-      parameters, {.weight_decay = 0.5, .embedding_rate = 10, .proxy_rate = 100, .frozen = {}});
+  const auto groups =
+      optimizer_groups(parameters, {.weight_decay = 0.5, .embedding_rate = 10, .proxy_rate = 100});
   std::vector<double> factor(parameters.flat_elements(), 0.0);
   for (const OptimizerGroup& group : groups) {
     EXPECT_EQ(group.weight_decay, 0.5);
@@ -126,16 +126,14 @@ TEST(OptimizerGroups, CoverEveryParameterWithEmbeddingAndProxiesApart) {
 // Only biases and batch norm's weights have one dimension.
 TEST(OptimizerGroups, NormsAndBiasesNeedNotDecayAndWhatIsFrozenDoesNothing) {
   Parameters parameters;
+  parameters.freeze({"stem"});
   parameters.declare("stem.weight", Shape{3, 5}, {});
   parameters.declare("bn1.weight", Shape{7}, {});
   parameters.declare("layer1.weight", Shape{2, 4, 3, 3}, {});
   parameters.declare("embedding.bias", Shape{4}, {}, ParameterGroup::kEmbedding);
   parameters.declare("proxies", Shape{9, 3}, {}, ParameterGroup::kProxies);
-  const LearningPolicy learning{.weight_decay = 0.5,
-                                .embedding_rate = 10,
-                                .proxy_rate = 100,
-                                .decays_norms = false,
-                                .frozen = {"stem"}};
+  const LearningPolicy learning{
+      .weight_decay = 0.5, .embedding_rate = 10, .proxy_rate = 100, .decays_norms = false};
   const auto expect_group = [&](const std::string& name, double factor, double decay) {
     const auto& entries = parameters.entries();
     const auto entry = std::ranges::find(entries, name, &Parameters::Entry::name);

@@ -523,7 +523,7 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.learning.weight_decay = s.weight_decay;
   options.learning.decays_norms = !s.no_decay_norms;
   options.learning.embedding_rate = s.embedding_rate;
-  options.learning.frozen = frozen_beginnings(s.arch, s.freeze);
+  options.frozen = frozen_beginnings(s.arch, s.freeze);
   options.learning.proxy_rate = s.proxy_rate;
   options.schedule.kind = schedule_kind(s.schedule);
   options.schedule.rate = s.lr;

@@ -68,7 +68,7 @@ json parts_of(const TrainSettings& s) {
           {"augment.size", a.size},
           {"augment.resize", a.resize},
           {"trainer.frozen", t.batchnorm == BatchNormMode::kRunning},
-          {"trainer.kept", t.learning.frozen},
+          {"trainer.kept", t.frozen},
           {"trainer.orthogonal", t.orthogonal_embedding},
           {"trainer.loss", t.loss.text()},
           {"trainer.optimizer", static_cast<int>(t.optimizer.kind)},
