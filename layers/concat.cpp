@@ -1,9 +1,9 @@
 #include "layers/concat.h"
 
 #include "engine/base/error.h"
-#include "engine/tape/layout.h"
 #include "kernels/cpu/elementwise_cpu.h"
 #include "layers/gpu/nodes.h"
+#include "layers/onednn/convolution_block.h"
 
 #include <algorithm>
 #include <utility>

@@ -5,6 +5,7 @@
 #include "engine/tape/layout.h"
 #include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution.h"
+#include "layers/onednn/convolution_block.h"
 
 #include <cmath>
 

@@ -49,7 +49,4 @@ struct SpaceToDepth {
   Shape image;                                // of x
 };
 
-// The channel block that oneDNN's direct convolutions want on this processor: 16, 8, or 0 for none.
-std::int64_t convolution_block();
-
 }  // namespace rk

@@ -3,11 +3,11 @@
 #include "engine/base/colours.h"
 #include "engine/base/note.h"
 #include "engine/device/precision.h"
-#include "engine/tape/layout.h"
 #include "layers/graphs/graph.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 #include "layers/networks/record_backbone.h"
+#include "layers/onednn/convolution_block.h"
 #include "weights/architectures/registry.h"
 
 namespace rk {

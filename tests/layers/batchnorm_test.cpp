@@ -2,8 +2,8 @@
 // leaves unchanged, and the folded form against the plain one.
 #include "layers/batchnorm.h"
 
-#include "engine/tape/layout.h"
 #include "layers/conv_bn.h"
+#include "layers/onednn/convolution_block.h"
 #include "tests/support/node_harness.h"
 
 #include <fmt/format.h>

@@ -3,8 +3,8 @@
 // same.
 #include "layers/concat.h"
 
-#include "engine/tape/layout.h"
 #include "layers/batchnorm.h"
+#include "layers/onednn/convolution_block.h"
 #include "layers/pool.h"
 #include "tests/support/node_harness.h"
 

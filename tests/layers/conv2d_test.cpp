@@ -2,7 +2,7 @@
 // chooses.
 #include "layers/conv2d.h"
 
-#include "engine/tape/layout.h"
+#include "layers/onednn/convolution_block.h"
 #include "tests/support/node_harness.h"
 
 #include <gtest/gtest.h>

@@ -9,6 +9,7 @@
 #include "layers/conv_bn.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
+#include "layers/onednn/convolution_block.h"
 #include "layers/pool.h"
 
 #include <numeric>

@@ -1,5 +1,5 @@
 // Random programs (program_cases.h).
-#include "engine/tape/layout.h"
+#include "layers/onednn/convolution_block.h"
 #include "tests/layers/program_cases.h"
 
 #include <gtest/gtest.h>

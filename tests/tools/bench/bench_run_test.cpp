@@ -1,5 +1,5 @@
 // What `bench` says, as its users see it.
-#include "engine/tape/layout.h"
+#include "layers/onednn/convolution_block.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"

@@ -1,4 +1,4 @@
-#include "engine/tape/layout.h"
+#include "layers/onednn/convolution_block.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
 
