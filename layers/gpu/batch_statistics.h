@@ -103,7 +103,7 @@ template <class T> class BatchStatistics {
 };
 
 // The convolution that produces x, if it also sums x per channel; else null.
-inline const SummingConvolution* adds_up(const Program& program, TensorId x) {
+inline const SummingConvolution* summing_producer(const Program& program, TensorId x) {
   const auto* convolution = dynamic_cast<const SummingConvolution*>(program.producer(x));
   return convolution != nullptr && convolution->adds_up() ? convolution : nullptr;
 }

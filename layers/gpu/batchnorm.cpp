@@ -311,7 +311,7 @@ std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, 
                                      const BatchNormOptions& options,
                                      std::vector<NodeInput>& inputs) {
   const Shape shape = program.shape(x);
-  const SummingConvolution* convolution = adds_up(program, x);
+  const SummingConvolution* convolution = summing_producer(program, x);
   const bool by_graphs = convolution == nullptr && wants_graphs(program, shape, options);
   if (by_graphs) {
     for (NodeInput& input : inputs) input.gradient_in_place = false;

@@ -22,8 +22,8 @@ template <class T> class JoinedBatchNorm final : public Node {
         channels_(static_cast<int>(program.shape(y)[3])),
         tensors_{declare_batchnorm(program, name, channels_),
                  declare_batchnorm(program, shortcut_name, channels_)},
-        y_(parameters_, tensors_[0], rows_, channels_, adds_up(program, y)),
-        s_(parameters_, tensors_[1], rows_, channels_, adds_up(program, shortcut)) {}
+        y_(parameters_, tensors_[0], rows_, channels_, summing_producer(program, y)),
+        s_(parameters_, tensors_[1], rows_, channels_, summing_producer(program, shortcut)) {}
 
   std::string implementation() const override {
     return "batch norms by our own kernels, two in front of a sum at once";
