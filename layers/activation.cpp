@@ -12,6 +12,7 @@ template <class T> class ReluNode final : public Node {
  public:
   ReluNode(const std::string& name, const Context& context) : Node(name), context_(context) {}
 
+  std::string_view kind() const override { return "ReLU"; }
   void forward() override {
     launch(context_, Relu<T>{.count = memory_.output.elements(),
                              .x = memory_.inputs[0].template as<T>(),
@@ -35,6 +36,7 @@ template <class T> class AddNode final : public Node {
  public:
   AddNode(const std::string& name, const Context& context) : Node(name), context_(context) {}
 
+  std::string_view kind() const override { return "addition"; }
   void choose_layouts(ChannelBlocks& blocks) override { blocks.inputs[1] = blocks.inputs[0]; }
 
   void forward() override {

@@ -25,6 +25,7 @@ class BatchNormNode : public Node {
         parameters_(program.parameters()),
         tensors_(declare_batchnorm(program, name, shape[3])) {}
 
+  std::string_view kind() const override { return "batch norm"; }
   void choose_layouts(ChannelBlocks& blocks) override {
     layout_ = image_layout(shape_, blocks.inputs[0]);
     std::ranges::fill(blocks.inputs, layout_.block);

@@ -17,6 +17,7 @@ class ConcatNode : public Node {
   ConcatNode(const std::string& name, const Program& program, ChannelBlocks blocks)
       : Node(name), threads_(program.context().threads()), blocks_(std::move(blocks)) {}
 
+  std::string_view kind() const override { return "concatenation"; }
   void choose_layouts(ChannelBlocks& blocks) override { blocks = blocks_; }
 
   void forward() override {

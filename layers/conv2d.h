@@ -51,6 +51,7 @@ class ConvolutionNode : public Node {
   // Declares the weight `<convolution>.weight`.
   ConvolutionNode(std::string name, Program& program, const std::string& convolution,
                   const ConvolutionGeometry& geometry);
+  std::string_view kind() const override { return "convolution"; }
   // Also decides the order in which the weight is stored.
   void choose_layouts(ChannelBlocks& blocks) override;
   // The layouts are valid after choose_layouts().

@@ -20,7 +20,7 @@ class FoldedConvNode : public ConvolutionNode {
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options)
-      : ConvolutionNode(names.convolution + "+" + names.batchnorm, program, names.convolution,
+      : ConvolutionNode(names.convolution + " and " + names.batchnorm, program, names.convolution,
                         geometry),
         threads_(program.context().threads()),
         options_(options),
@@ -32,6 +32,7 @@ class FoldedConvNode : public ConvolutionNode {
                                          .relu = options.relu,
                                          .backward = program.options().gradients}) {}
 
+  std::string_view kind() const override { return "convolution with folded batch norm"; }
   void plan(const std::vector<EdgeUse>& uses) override {
     layout_ = image_layout(geometry().y, geometry().y_block);
     convolution_.plan(geometry(), uses[0]);

@@ -16,6 +16,7 @@ class L2NormNode final : public Node {
         dim_(static_cast<int>(shape[1])),
         epsilon_(epsilon) {}
 
+  std::string_view kind() const override { return "unit length"; }
   void carve(Carver& saved, Carver& /*workspace*/) override { norms_ = saved.take<double>(rows_); }
 
   void forward() override {

@@ -24,6 +24,7 @@ class LinearNode final : public Node {
         weight_(weight),
         bias_(bias) {}
 
+  std::string_view kind() const override { return "linear layer"; }
   void bind(const NodeMemory& memory) override {
     Node::bind(memory);
     const Tensor &dy = memory.output_gradient, &dx = memory.input_gradients[0];

@@ -24,6 +24,7 @@ class WindowPoolNode : public Node {
         window_(window),
         x_shape_(x),
         y_shape_(y) {}
+  std::string_view kind() const override { return "pooling"; }
   void choose_layouts(ChannelBlocks& blocks) final {
     x_ = image_layout(x_shape_, blocks.inputs[0]);
     y_ = image_layout(y_shape_, blocks.output);
@@ -88,6 +89,7 @@ class GlobalPoolNode : public Node {
         gradients_(program.options().gradients),
         x_shape_(x),
         options_(options) {}
+  std::string_view kind() const override { return "pooling"; }
   void choose_layouts(ChannelBlocks& blocks) override {
     x_ = image_layout(x_shape_, blocks.inputs[0]);
   }

@@ -2,9 +2,9 @@
 // line, Nsight Compute writes beside each kernel the ranges it was started in, and
 // tools/scripts/profile_table.py sums up per range (docs/profiling.md).
 //
-//   for (const auto& node : nodes_) {
+//   for (const auto& node : tape_.nodes) {
 //     const ProfileRange range(node->name());  // "layer1.0.conv2"
-//     node->forward(context);
+//     node->forward();
 //   }
 //
 // Ranges nest, per thread. Without an attached profiler, and in builds without CUDA, a range costs

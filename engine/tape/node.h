@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -90,13 +91,16 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  // Without the characters that engine/driver/profile.h excludes.
   const std::string& name() const { return name_; }
+  // What the layer is, for tables that sum up nodes of one kind: "convolution".
+  virtual std::string_view kind() const = 0;
   // Chooses the node's layouts. On entry, `blocks` holds the inputs' present layouts, and the first
   // input's layout for the output; the node changes what it wants otherwise, and the program
   // reorders the inputs accordingly. Called once, before lay_out().
   virtual void choose_layouts(ChannelBlocks& /*blocks*/) {}
-  // If the output may lie in a larger tensor (NodeOutput::may_be_strided): receives the distance, in
-  // elements, between rows of the output and of its gradient. Called before plan().
+  // If the output may lie in a larger tensor (NodeOutput::may_be_strided): receives the distance,
+  // in elements, between rows of the output and of its gradient. Called before plan().
   virtual void lay_out(std::int64_t /*row_stride*/) {}
   // Whether backward writes, together with the gradient of that input, the gradient's sums over
   // each channel. Asked once, after lay_out(), if another node uses them.

@@ -10,6 +10,7 @@ class ReorderNode : public Node {
   ReorderNode(const std::string& name, int threads, const ImageLayout& x, const ImageLayout& y)
       : Node(name), threads_(threads), x_(x), y_(y) {}
 
+  std::string_view kind() const override { return "reordering of channels"; }
   void choose_layouts(ChannelBlocks& blocks) override { blocks = {{x_.block}, y_.block}; }
 
   void forward() override {

@@ -39,6 +39,7 @@ class BatchNormNode : public Node {
  public:
   BatchNormNode(std::string name, const Shape& shape, const BatchNormOptions& options)
       : Node(std::move(name)), shape_(shape), options_(options) {}
+  std::string_view kind() const override { return "batch norm"; }
   const Shape& shape() const { return shape_; }
   const BatchNormOptions& options() const { return options_; }
 

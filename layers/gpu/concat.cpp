@@ -11,6 +11,7 @@ template <class T> class ConcatNode final : public Node {
   ConcatNode(const std::string& name, const Program& program)
       : Node(name), context_(program.context()) {}
 
+  std::string_view kind() const override { return "concatenation"; }
   // An input that already lies inside the output needs no copy, forward or backward.
   void forward() override {
     T* y = memory_.output.as<T>();

@@ -19,7 +19,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
  public:
   FoldedConvNode(const ConvBnNames& names, Program& program, const ConvolutionGeometry& geometry,
                  const BatchNormOptions& options)
-      : ConvolutionNode(names.convolution + "+" + names.batchnorm, program, names.convolution,
+      : ConvolutionNode(names.convolution + " and " + names.batchnorm, program, names.convolution,
                         geometry),
         options_(options),
         gradients_(program.options().gradients),
@@ -30,6 +30,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
         convolution_(program.context(), geometry, program.options().precision, epilogue(options),
                      program.options().gradients) {}
 
+  std::string_view kind() const override { return "convolution with folded batch norm"; }
   std::string implementation() const override {
     return memory_.output_gradient_sums == nullptr
                ? "convolutions with folded batch norm by cuDNN"

@@ -25,6 +25,7 @@ template <class T> class JoinedBatchNorm final : public Node {
         y_(parameters_, tensors_[0], rows_, channels_, summing_producer(program, y)),
         s_(parameters_, tensors_[1], rows_, channels_, summing_producer(program, shortcut)) {}
 
+  std::string_view kind() const override { return "batch norm"; }
   std::string implementation() const override {
     return "batch norms by our own kernels, two in front of a sum at once";
   }

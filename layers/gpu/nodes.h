@@ -44,9 +44,9 @@ std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& p
 // inputs: concatenated along the channels.
 std::unique_ptr<Node> concat_node(const std::string& name, const Program& program);
 
-// Whether a convolution may write y, and read dy, with strided rows (NodeOutput::may_be_strided). In bf16,
-// cuDNN has no engine that fuses an addend or a mask with an input's gradient if dy has strided
-// rows.
+// Whether a convolution may write y, and read dy, with strided rows (NodeOutput::may_be_strided).
+// In bf16, cuDNN has no engine that fuses an addend or a mask with an input's gradient if dy has
+// strided rows.
 constexpr bool writes_rows_apart(Precision precision, bool gradients) {
   return precision != Precision::kBf16 || !gradients;
 }

@@ -26,6 +26,7 @@ class WindowPoolNode : public Node {
  public:
   WindowPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
       : Node(name), context_(program.context()), shape_(shape) {}
+  std::string_view kind() const override { return "pooling"; }
   void lay_out(std::int64_t row_stride) final { shape_.y_stride = static_cast<int>(row_stride); }
 
  protected:
@@ -101,6 +102,7 @@ template <class T> class GlobalPoolNode final : public Node {
         options_(options),
         keeps_rows_(program.options().gradients && options.kind == PoolKind::kMax) {}
 
+  std::string_view kind() const override { return "pooling"; }
   void carve(Carver& saved, Carver& /*workspace*/) override {
     if (keeps_rows_) best_ = saved.take<std::int32_t>(std::int64_t{batch_} * channels_);
   }

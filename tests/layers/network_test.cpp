@@ -164,6 +164,25 @@ TEST(Networks, TakeImagesFromTheirLeastSizeOn) {
   EXPECT_EQ(least_image_size("inception_v3"), 75);  // as torchvision's
 }
 
+// Profilers' filters take these characters for something else (engine/driver/profile.h).
+TEST(Networks, NodesHaveNamesThatProfilersFind) {
+  for (const std::string& arch : network_names()) {
+    for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+      for (const bool for_gpu : {false, true}) {
+        const Context context(1);
+        Parameters parameters;
+        Program program(context, parameters, {.gradients = true, .for_gpu = for_gpu});
+        build_network(program, small_spec(arch, mode), 2, 96, 96);
+        program.lay_out();
+        for (const auto& node : program.nodes()) {
+          EXPECT_EQ(node->name().find_first_of("\":/@[]*+,"), std::string::npos) << node->name();
+          EXPECT_NE(node->kind(), "");
+        }
+      }
+    }
+  }
+}
+
 TEST(Networks, SharedMemoryChangesNoBit) {
   for (const std::string& arch : network_names()) {
     const std::int64_t side = small_side(arch);

@@ -20,6 +20,7 @@ class SourceNode final : public Node {
  public:
   // block: how many channels of a pixel lie side by side; 0: all of them.
   explicit SourceNode(std::int64_t block = 0) : Node("source"), block_(block) {}
+  std::string_view kind() const override { return "source"; }
   void choose_layouts(ChannelBlocks& blocks) override {
     if (block_ > 0) blocks.output = block_;
   }

@@ -27,24 +27,12 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace rk {
 namespace {
-
-// The kind of a node, under which the table counts its time, from its name.
-std::string kind_of(const std::string& name) {
-  if (name.find('+') != std::string::npos) return "convolution with folded batch norm";
-  // First: GoogLeNet's batch norms are called conv1.bn.
-  for (const char* kind : {"bn", "downsample.1"}) {
-    if (name.find(kind) != std::string::npos) return "batch norm, ReLU, addition";
-  }
-  for (const char* kind : {"conv", "downsample.0"}) {
-    if (name.find(kind) != std::string::npos) return "convolution";
-  }
-  return "pooling, embedding layer, unit length";
-}
 
 // Milliseconds of a node, and of only its library primitives, in each repeat.
 struct NodeTimes {
@@ -327,19 +315,19 @@ class BenchStep final : public Command {
   // Where the time of a step goes: every node is timed by itself, and medians are summed by kind.
   void print_kinds(const Program& program, const std::vector<NodeTimes>& times) const {
     using Row = std::array<double, 4>;
-    const auto print = [](const std::string& name, const Row& row) {
+    const auto print = [](std::string_view name, const Row& row) {
       rk::print("{:40}{:12.1f}{:12.1f}{:12.1f}{:12.1f}\n", name, row[0], row[1], row[2], row[3]);
     };
     rk::print("{:40}{:>12}{:>12}{:>12}{:>12}\n", "ms", "forward", "alone", "backward", "alone");
-    std::map<std::string, Row> kinds;
+    std::map<std::string_view, Row> kinds;
     for (std::size_t i = 0; i < times.size(); ++i) {
       const Row row = {summarize(times[i].forward).median, summarize(times[i].forward_floor).median,
                        summarize(times[i].backward).median,
                        summarize(times[i].backward_floor).median};
-      const std::string& name = program.nodes()[i]->name();
-      Row& kind = kinds[kind_of(name)];
+      const Node& node = *program.nodes()[i];
+      Row& kind = kinds[node.kind()];
       for (std::size_t k = 0; k < row.size(); ++k) kind[k] += row[k];
-      if (nodes_) print(name, row);
+      if (nodes_) print(node.name(), row);
     }
     for (const auto& [name, row] : kinds) print(name, row);
   }
