@@ -2,6 +2,8 @@
 
 #include "engine/base/parallel.h"
 
+#include <algorithm>
+
 namespace rk {
 namespace {
 
@@ -23,19 +25,24 @@ class ReorderNode : public Node {
   }
 
  private:
+  // Channels that are adjacent in both layouts are copied together.
   void copy(const ImageLayout& from, const float* x, const ImageLayout& to, float* y,
             bool accumulate) const {
-    const auto at = [](const ImageLayout& layout, std::int64_t image, std::int64_t pixel,
-                       std::int64_t channel) {
+    const auto start = [](const ImageLayout& layout, std::int64_t image, std::int64_t channel) {
       return (image * layout.blocks + channel / layout.block) * layout.plane() +
-             pixel * layout.block + channel % layout.block;
+             channel % layout.block;
     };
     parallel_for(threads_, from.batch, [&](std::int64_t n, int) {
-      for (std::int64_t p = 0; p < from.pixels(); ++p) {
-        for (std::int64_t c = 0; c < from.channels(); ++c) {
-          const float value = x[at(from, n, p, c)];
-          float& place = y[at(to, n, p, c)];
-          place = accumulate ? place + value : value;
+      for (std::int64_t c = 0, run = 0; c < from.channels(); c += run) {
+        run = std::min(from.block - c % from.block, to.block - c % to.block);
+        const float* source = x + start(from, n, c);
+        float* target = y + start(to, n, c);
+        for (std::int64_t p = 0; p < from.pixels(); ++p) {
+          for (std::int64_t i = 0; i < run; ++i) {
+            target[i] = accumulate ? target[i] + source[i] : source[i];
+          }
+          source += from.block;
+          target += to.block;
         }
       }
     });
