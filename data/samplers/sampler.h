@@ -4,19 +4,20 @@
 //   pk:k=4   P = N/k distinct classes, k images each (N: the batch size). An epoch is a sequence of
 //            passes; each pass shuffles the C classes and cuts them into floor(C/P) batches, so no
 //            class occurs twice in a pass, and the C mod P classes left over differ from pass to
-//            pass. The k images of a class are distinct, and all n images are used before any
-//            repeats (except up to n mod k left over per round); a class with fewer than k images
-//            repeats them, with counts that differ by at most one. Batches per epoch unless given:
-//            floor(images/N), at least 1.
+//            pass. The k images of a class are distinct. A random order of its n images serves
+//            floor(n/k) passes, k images each, before the next order; so none repeats before, and
+//            left out are the last n mod k and the k of each pass that leaves the class out. A
+//            class with fewer than k images repeats them, with counts that differ by at most one.
+//            Batches per epoch unless given: floor(images/N), at least 1.
 //   category:per_pair=10,k=0
 //            Two categories, N/2 images of each; per_pair consecutive batches for each pair, and
 //            all unordered pairs once per epoch in random order. From a category: classes in random
 //            order, all images of each (k > 0: k images), until N/2; the last class is cut. If
 //            these are too few, further rounds in the same order take images of each class that
-//            are still unused, then repeat images. This is FastAP's "hard" strategy (Cakir et al.
-//            2019, supplement A: per_pair 5 for SOP, 2 for In-Shop); RaMBO's (Rolinek et al. 2020,
-//            supplement) has per_pair 10 and k 4 for SOP, 4 and 8 for In-Shop. The random order of
-//            the pairs is our choice.
+//            are still unused; a class that has none repeats its own. This is FastAP's "hard"
+//            strategy (Cakir et al. 2019, supplement A: per_pair 5 for SOP, 2 for In-Shop); RaMBO's
+//            (Rolinek et al. 2020, supplement) has per_pair 10 and k 4 for SOP, 4 and 8 for
+//            In-Shop. The random order of the pairs is our choice.
 //   random_classes
 //            Classes of the whole set in random order, all images of each, until N images; the last
 //            class is cut. FastAP's "random" strategy. Batches per epoch as for pk.

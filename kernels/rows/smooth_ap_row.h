@@ -75,7 +75,8 @@ template <class S> struct SmoothApRow {
       });
       const S among_positives = 1 + team.sum(positives, [&](int k) {
         const S x = (at.positive[k] - at.positive[j]) * per_tau;
-        const S u = k == j ? S(0) : half_sigmoid(x);
+        const S half = half_sigmoid(x);  // for j itself, too: a branch around it is not vectorised
+        const S u = k == j ? S(0) : half;
         at.positive_half[k] = u;
         return x < 0 || k == j ? u : 1 - u;
       });
