@@ -11,9 +11,9 @@
 #include "tools/common/image_check.h"
 #include "tools/common/metrics_report.h"
 #include "tools/common/similarity_counts.h"
-#include "tools/train/fit_trainer.h"
 #include "tools/train/held_out.h"
 #include "tools/train/shared_signal.h"
+#include "tools/train/trainer_within_memory.h"
 
 #include <fmt/format.h>
 

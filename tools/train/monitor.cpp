@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 namespace {
 
 // Whether both make the same epochs of the same state.
-bool goes_on_alike(const RunState& a, const RunState& b) {
+bool resumes_alike(const RunState& a, const RunState& b) {
   return a.settings == b.settings && a.environment == b.environment && a.data == b.data &&
          a.held_out == b.held_out;
 }
@@ -93,7 +93,7 @@ std::int64_t epoch_of_best(const RunState& run, const Checkpoint& checkpoint,
         static_cast<std::ptrdiff_t>(std::min(best.history.size(), run.history.size()));
     if (!std::equal(best.history.begin(), best.history.begin() + common, run.history.begin())) {
       lost = path + ": is another run's";
-    } else if (best.epoch <= run.epoch || goes_on_alike(best, run)) {
+    } else if (best.epoch <= run.epoch || resumes_alike(best, run)) {
       return best.epoch;
     } else {
       lost = fmt::format("{}: is of epoch {}, which this run makes anew, and not as it was", path,

@@ -9,7 +9,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/cli/parse_json.h"
 #include "tools/cli/threads.h"
-#include "tools/train/going_on.h"
+#include "tools/train/resume.h"
 #include "tools/train/settings/recipe_path.h"
 #include "tools/train/train_run.h"
 #include "training/training_exif.h"
@@ -89,7 +89,7 @@ class Train final : public Command {
     take_folder(common, start);
     ordered_json stored;
     if (holds_checkpoint(settings_.out)) {
-      stored = go_on(common, start);
+      stored = resume(common, start);
     } else if (!settings_.weights.empty()) {
       start_from_weights(common, start);
     }
@@ -189,7 +189,7 @@ class Train final : public Command {
   }
 
   // Loads the checkpoint and the settings of the run in the folder; returns the stored settings.
-  ordered_json go_on(const CommonOptions& common, RunStart& start) {
+  ordered_json resume(const CommonOptions& common, RunStart& start) {
     if (settings_.resume != "auto") {
       fail<InputError>(
           "{}: holds a run already; --resume auto goes on with it, or give another --out",

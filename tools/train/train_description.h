@@ -3,8 +3,8 @@
 
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"
-#include "tools/train/fit_trainer.h"
 #include "tools/train/settings/train_settings.h"
+#include "tools/train/trainer_within_memory.h"
 #include "training/trainer.h"
 
 #include <cstddef>

@@ -17,12 +17,12 @@
 #include "tools/common/image_check.h"
 #include "tools/common/shared_bad.h"
 #include "tools/train/epoch_evaluation.h"
-#include "tools/train/fit_trainer.h"
 #include "tools/train/run_saver.h"
 #include "tools/train/settings/setting_table.h"
 #include "tools/train/settings/train_settings.h"
 #include "tools/train/still_loss.h"
 #include "tools/train/train_record.h"
+#include "tools/train/trainer_within_memory.h"
 #include "weights/run_folder.h"
 
 #include <nlohmann/json.hpp>

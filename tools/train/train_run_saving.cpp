@@ -4,7 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "tools/cli/messages.h"
-#include "tools/train/going_on.h"
+#include "tools/train/resume.h"
 #include "training/equal_processes.h"
 #include "weights/sealed_file.h"
 

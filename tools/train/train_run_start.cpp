@@ -7,8 +7,8 @@
 #include "engine/system/read_file.h"
 #include "layers/graphs/graph_runner.h"
 #include "tools/cli/progress.h"
-#include "tools/train/going_on.h"
 #include "tools/train/monitor.h"
+#include "tools/train/resume.h"
 #include "tools/train/run_origin.h"
 #include "tools/train/train_description.h"
 #include "training/equal_processes.h"
@@ -66,7 +66,8 @@ TrainRun::TrainRun(const Context& context, const CommonOptions& common, TrainSet
     progress->update(done);
   };
   loading_ = loading_bytes(settings, train_data_, held_out, processes_.size());
-  trainer_ = fit_trainer({context, settings, held_out, loading_, start_.open_chunk}, options);
+  trainer_ =
+      trainer_within_memory({context, settings, held_out, loading_, start_.open_chunk}, options);
   progress.reset();
   evaluation_.plan(trainer_->parameters(), options.precision);
   run_.seed = common.seed;

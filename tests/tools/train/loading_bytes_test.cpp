@@ -1,6 +1,6 @@
 // The memory that loading is said to need must equal the sum of its parts.
 #include "tests/data/picture_folder.h"
-#include "tools/train/fit_trainer.h"
+#include "tools/train/trainer_within_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/train/fit_trainer.h"
+#include "tools/train/trainer_within_memory.h"
 
 #include "data/loader/loader.h"
 #include "engine/base/error.h"
@@ -29,12 +29,12 @@ struct BesideTrainer {
 
 // The bytes that the evaluation program reserves. On a GPU the program is really planned for this
 // and then freed; its graphs are found again later.
-std::int64_t evaluation_bytes(const TrainerFit& fit) {
+std::int64_t evaluation_bytes(const TrainerRequest& request) {
   Parameters none;
-  Embedder embedder(fit.context, none, model_description(fit.settings),
-                    evaluation_batch(fit.settings, fit.held_out),
-                    precision_of(fit.settings.precision));
-  return static_cast<std::int64_t>(plan_evaluation(embedder, fit.settings));
+  Embedder embedder(request.context, none, model_description(request.settings),
+                    evaluation_batch(request.settings, request.held_out),
+                    precision_of(request.settings.precision));
+  return static_cast<std::int64_t>(plan_evaluation(embedder, request.settings));
 }
 
 // Ordered pairs of pictures of one class.
@@ -47,27 +47,27 @@ std::int64_t positive_pairs(const Dataset& data) {
   return pairs;
 }
 
-BesideTrainer bytes_beside(const TrainerFit& fit, const ProcessGroup& processes) {
-  const TrainSettings& settings = fit.settings;
+BesideTrainer bytes_beside(const TrainerRequest& request, const ProcessGroup& processes) {
+  const TrainSettings& settings = request.settings;
   const auto side = static_cast<std::int64_t>(settings.image_size);
   BesideTrainer bytes;
-  if (fit.context.on_gpu()) {
+  if (request.context.on_gpu()) {
     // The network and its pictures, and behind them their embeddings.
     constexpr std::int64_t kWidestFeatures = 2048;
     const std::int64_t dim = settings.dim > 0 ? settings.dim : kWidestFeatures;
-    bytes.evaluation =
-        evaluation_bytes(fit) + 2 * evaluation_batch(settings, fit.held_out) * 3 * side * side;
-    if (fit.held_out != nullptr) {
+    bytes.evaluation = evaluation_bytes(request) +
+                       2 * evaluation_batch(settings, request.held_out) * 3 * side * side;
+    if (request.held_out != nullptr) {
       bytes.evaluation +=
-          gpu_evaluation_bytes(fit.held_out->size(), dim, positive_pairs(*fit.held_out));
+          gpu_evaluation_bytes(request.held_out->size(), dim, positive_pairs(*request.held_out));
     }
     return bytes;
   }
-  bytes.loading = fit.loading;
+  bytes.loading = request.loading;
   if (!processes.first()) {
     bytes.loading.evaluation_ring = 0;  // the first one alone evaluates
-  } else if (fit.held_out != nullptr) {
-    bytes.evaluation = evaluation_bytes(fit);
+  } else if (request.held_out != nullptr) {
+    bytes.evaluation = evaluation_bytes(request);
   }
   return bytes;
 }
@@ -127,16 +127,17 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
   return bytes;
 }
 
-std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options) {
-  const TrainSettings& settings = fit.settings;
-  const BesideTrainer beside = bytes_beside(fit, *options.processes);
+std::unique_ptr<Trainer> trainer_within_memory(const TrainerRequest& request,
+                                               TrainerOptions options) {
+  const TrainSettings& settings = request.settings;
+  const BesideTrainer beside = bytes_beside(request, *options.processes);
   options.other_bytes = beside.all();
   while (true) {
     try {
-      return std::make_unique<Trainer>(fit.context, options);
+      return std::make_unique<Trainer>(request.context, options);
     } catch (const TooLittleMemory& little) {
       const std::int64_t now = options.chunk > 0 ? options.chunk : settings.batch;
-      if (!fit.open_chunk || !options.processes->alone() || little.chunk() < 1 ||
+      if (!request.open_chunk || !options.processes->alone() || little.chunk() < 1 ||
           little.chunk() >= now) {
         throw TooLittleMemory(little.what() + larger_parts(beside, settings), little.chunk(),
                               little.where());
@@ -150,7 +151,7 @@ std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions optio
           settings.bn == "train" ? ", with batch norm's statistics of a chunk" : "",
           little.where() == MemoryOf::kGpu ? "the GPU" : "this machine"));
     }
-    fit.settings.chunk = options.chunk;
+    request.settings.chunk = options.chunk;
   }
 }
 

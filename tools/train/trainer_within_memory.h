@@ -33,7 +33,8 @@ struct LoadingBytes {
 LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
                            const Dataset* held_out, int processes);
 
-struct TrainerFit {
+// What a trainer is built for, and what needs memory beside it.
+struct TrainerRequest {
   const Context& context;
   TrainSettings& settings;
   const Dataset* held_out;
@@ -43,6 +44,7 @@ struct TrainerFit {
 
 // Returns the trainer, with a smaller chunk if the whole batch does not fit and the chunk is open.
 // Throws TooLittleMemory naming the parts that could be made smaller.
-std::unique_ptr<Trainer> fit_trainer(const TrainerFit& fit, TrainerOptions options);
+std::unique_ptr<Trainer> trainer_within_memory(const TrainerRequest& request,
+                                               TrainerOptions options);
 
 }  // namespace rk

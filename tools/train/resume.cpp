@@ -1,4 +1,4 @@
-#include "tools/train/going_on.h"
+#include "tools/train/resume.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
