@@ -9,7 +9,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/cli/parse_json.h"
 #include "tools/cli/threads.h"
-#include "tools/train/resume.h"
+#include "tools/train/run/resume.h"
 #include "tools/train/settings/recipe_path.h"
 #include "tools/train/train_run.h"
 #include "training/training_exif.h"
@@ -205,6 +205,8 @@ class Train final : public Command {
     start.last_damaged = found.last_damaged;
     start.checkpoint = std::move(found.checkpoint);
     ordered_json stored = stored_settings(*start.checkpoint);
+    start.from_last = fs::path(start.checkpoint->path()).filename() == kLastFile;
+    start.own_table = stored_text(*start.checkpoint, "log") == "csv";
     const bool data = table_.given("data"), test_data = table_.given("test-data");
     const bool threads = table_.given("threads");
     apply_settings(table_, stored, start.checkpoint->path());

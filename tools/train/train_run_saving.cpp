@@ -4,90 +4,53 @@
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "tools/cli/messages.h"
-#include "tools/train/resume.h"
-#include "training/equal_processes.h"
-#include "weights/sealed_file.h"
+#include "tools/train/run/resume.h"
 
 #include <fmt/format.h>
 
 #include <exception>
-#include <limits>
-#include <memory>
-#include <new>
+#include <utility>
 
 namespace rk {
+namespace {
 
-std::uint64_t TrainRun::checkpoint_bytes() const {
-  constexpr std::uint64_t kBeside = std::uint64_t{1} << 20;  // statistics, record, settings
-  return trainer_->state_bytes() + kBeside;
+std::string resume_command(const CommonOptions& common, const std::string& folder) {
+  return fmt::format("{} --out {} --resume auto", shell_word(common.program), shell_word(folder));
 }
 
-void TrainRun::require_room_to_save() {
-  if (checkpoint_bytes() > kMostSealedBytes) {
-    fail<UsageError>(
-        "--out {}: a checkpoint of this run takes {:.1f} GiB, and none of more than {} is read "
-        "again; use a smaller --dim, a smaller --memory or fewer classes",
-        settings_.out, static_cast<double>(checkpoint_bytes()) / (1 << 30), kMostSealedBytes >> 30);
-  }
-  if (!processes_.first()) return;
-  constexpr std::int64_t kAny = std::numeric_limits<std::int32_t>::max();
-  const std::int64_t saves = settings_.save_every > 0 ? kAny : settings_.epochs - run_.epoch;
-  saver_.require_room(checkpoint_bytes(), saves);
-}
-
-void TrainRun::rehearse_saving() const {
-  if (!processes_.first()) return;
-  trainer_->download();
-  try {
-    // Reserves address space, which a limit may make scarce, for heaps of 64 MiB each that threads
-    // of libraries create between now and the first save.
-    const auto heaps = std::make_unique_for_overwrite<std::byte[]>(std::size_t{256} << 20);
-    *const_cast<volatile std::byte*>(heaps.get()) = std::byte{};
-    const std::vector<std::byte> bytes = checkpoint();
-  } catch (const std::bad_alloc&) {
-    fail<DeviceError>(
-        "out of memory: a checkpoint cannot be put together beside the run, which takes twice its "
-        "size; end what else runs here, raise the limit (ulimit -v), or use a smaller --batch or "
-        "--image-size");
-  }
-}
-
-// The last update may have made parameters infinite even if loss and gradient were finite.
-void TrainRun::require_sound() const {
-  if (trainer_->sound()) return;
-  fail<DivergedError>(
-      "training diverged: after step {} the network holds NaN, infinity or numbers beyond 1e12; "
-      "lower --lr",
-      run_.step);
-}
+}  // namespace
 
 void TrainRun::require_good_state() {
-  finish_steps();
-  trainer_->download();
-  require_equal_parameters(processes_, trainer_->parameters(), run_);
-  require_sound();
-}
-
-std::vector<std::byte> TrainRun::state() const {
-  trainer_->download();
-  require_sound();
-  return checkpoint();
+  steps_->finish();
+  maker_.require_good(run_);
 }
 
 std::vector<std::byte> TrainRun::checkpoint() const {
-  ModelDescription model = model_description(settings_);
-  model.source_sha256 = source_sha256_;
+  if (!steps_) return maker_.make(run_);
   RunState run = run_;
-  run.loss_scale = trainer_->loss_scale();
-  if (loader_ != nullptr) {
-    run.bad_images.clear();
-    for (const BadImage& image : bad_.with(loader_->bad_images())) {
-      run.bad_images.push_back(image.index);
-    }
+  run.bad_images = bad_.indices(steps_->bad_images());
+  return maker_.make(std::move(run));
+}
+
+std::vector<std::byte> TrainRun::sound_checkpoint() {
+  maker_.require_sound(run_);
+  return checkpoint();
+}
+
+void TrainRun::save_epoch(bool best, const RunState& trained) {
+  const std::vector<std::byte> bytes = checkpoint();
+  // best.h5 first: a run killed before last.h5 is written repeats this epoch with the same result.
+  try {
+    saver_.require_own_folder();
+    if (best) saver_.save_best(bytes, run_.step);
+  } catch (...) {
+    run_ = trained;  // saved on leaving; a resume evaluates it again and finds it best
+    throw;
   }
-  CheckpointWriter writer(model, run);
-  trainer_->save(writer);
-  return writer.finish();
+  if (best) best_.wrote(run_.epoch);
+  saver_.save_last(bytes, run_.step);
+  saver_.require_own_folder();
+  record_.write();
 }
 
 void TrainRun::save_if_due() {
@@ -109,7 +72,7 @@ void TrainRun::save_if_due() {
 void TrainRun::save_before_leaving() {
   if (!processes_.first() || run_.step == 0) return;
   const std::string before = saver_.saved_before();
-  if (stepping_) {
+  if (steps_->under_way()) {
     // Statistics, memory and some parameters may already be from the failed step; only the last
     // save has a consistent state.
     tell_user(fmt::format("step {} failed half done and is not saved; {}", run_.step + 1, before));
@@ -117,43 +80,39 @@ void TrainRun::save_before_leaving() {
   }
   if (run_.step == saver_.saved_step()) return;
   try {
-    saver_.save_last(state(), run_.step);
+    saver_.save_last(sound_checkpoint(), run_.step);
     tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",
-                          run_.step, resume_command()));
+                          run_.step, resume_command(common_, settings_.out)));
   } catch (const std::exception& error) {
     saver_.go_on_from(run_.step);  // do not try again
     tell_user(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
   }
 }
 
-void TrainRun::leave_if_failed() {
+void TrainRun::leave_if_failed(const std::exception_ptr& ours) {
   // The first of the processes that failed reports its error.
-  const int ours = failure_ ? processes_.size() - processes_.rank() : 0;
-  const int reporting = processes_.all_reduce_max(ours);
+  const int mine = ours ? processes_.size() - processes_.rank() : 0;
+  const int reporting = processes_.all_reduce_max(mine);
   if (reporting == 0) return;
   require_good_state();
-  bad_.gather(loader_->bad_images());
+  bad_.share(steps_->bad_images());
   failed_together_ = true;
-  if (reporting == ours) std::rethrow_exception(failure_);
+  if (reporting == mine) std::rethrow_exception(ours);
   throw ReportedByAnother();
 }
 
 void TrainRun::stop() {
-  if (prepared_) {
+  const bool keeps = saver_.took_folder();  // otherwise there is nothing worth keeping yet
+  if (keeps) {
     require_good_state();
-    bad_.gather(loader_->bad_images());
+    bad_.share(steps_->bad_images());
     if (processes_.first()) saver_.save_last(checkpoint(), run_.step);
   }
   processes_.end_together();
   if (!processes_.first()) throw ReportedByAnother();
-  if (!prepared_) stop_if_interrupted();  // nothing worth keeping yet
-  throw Interrupted(
-      fmt::format("stopped {}; saved; go on with: {}", place_of(run_), resume_command()));
-}
-
-std::string TrainRun::resume_command() const {
-  return fmt::format("{} --out {} --resume auto", shell_word(common_.program),
-                     shell_word(settings_.out));
+  if (!keeps) stop_if_interrupted();
+  throw Interrupted(fmt::format("stopped {}; saved; go on with: {}", place_of(run_),
+                                resume_command(common_, settings_.out)));
 }
 
 }  // namespace rk

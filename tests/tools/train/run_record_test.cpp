@@ -1,6 +1,6 @@
 // What a run records of its epochs, and what follows from that: the best epoch, and when to stop.
 #include "tests/tools/train/train_program.h"
-#include "tools/train/monitor.h"
+#include "tools/train/run/monitor.h"
 #include "weights/checkpoint.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tools/train/monitor.h"
+#include "tools/train/run/monitor.h"
 
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"

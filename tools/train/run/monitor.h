@@ -2,7 +2,7 @@
 // best.h5.
 #pragma once
 
-#include "tools/train/resume.h"
+#include "tools/train/run/resume.h"
 #include "tools/train/settings/train_settings.h"
 #include "weights/checkpoint.h"
 

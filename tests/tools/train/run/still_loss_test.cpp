@@ -1,4 +1,4 @@
-#include "tools/train/still_loss.h"
+#include "tools/train/run/still_loss.h"
 
 #include "tests/tools/train/train_program.h"
 

@@ -1,4 +1,4 @@
-#include "tools/train/monitor.h"
+#include "tools/train/run/monitor.h"
 
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"

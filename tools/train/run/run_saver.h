@@ -29,8 +29,10 @@ class RunSaver {
   // times.
   void require_room(std::uint64_t checkpoint_bytes, std::int64_t saves);
   // Makes the folder the run's: it stays when the run ends, and what earlier starts left behind
-  // goes. old_table: so does a metrics.csv, which would no longer be updated.
+  // goes. old_table: so does a metrics.csv, which would no longer be updated. Without the lock it
+  // is only remembered that the first process did so.
   void take_folder(bool old_table);
+  bool took_folder() const { return took_folder_; }
 
   // Throw InputError, also if the folder was moved away and another run's is in its place.
   void save_last(std::span<const std::byte> state, std::int64_t step);
@@ -52,6 +54,7 @@ class RunSaver {
   std::string folder_;
   std::unique_ptr<FolderLock> lock_;
   bool last_damaged_;
+  bool took_folder_ = false;
   FileCalls files_;
   std::int64_t saved_step_ = -1;
   std::int64_t best_step_ = -1;  // of best.h5, if this start has saved it

@@ -1,4 +1,4 @@
-#include "tools/train/run_saver.h"
+#include "tools/train/run/run_saver.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +26,8 @@ std::int64_t RunSaver::count_checkpoints() const {
 }
 
 void RunSaver::take_folder(bool old_table) {
+  took_folder_ = true;
+  if (!lock_) return;
   lock_->keep();
   std::vector<std::string> ours(kRunCheckpoints.begin(), kRunCheckpoints.end());
   ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());

@@ -1,4 +1,4 @@
-#include "tools/train/resume.h"
+#include "tools/train/run/resume.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"

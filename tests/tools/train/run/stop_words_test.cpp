@@ -1,0 +1,35 @@
+#include "tools/train/run/stop_words.h"
+
+#include "tests/support/messages.h"
+
+namespace rk {
+namespace {
+
+TEST(StopWords, CountWhatASecondSignalLoses) {
+  const StopWords words = stop_words({.what = "finishing the step", .begun = 2}, 7, 4, "runs/a");
+  EXPECT_TRUE(holds(words.first, "finishing the step, then saving to runs/a; Ctrl-C again"));
+  EXPECT_TRUE(holds(words.first, "which loses 5 batches"));
+  EXPECT_EQ(words.second,
+            "stopped at once, which loses 5 batches since the last save; go on from step 4 with "
+            "--resume auto");
+}
+
+TEST(StopWords, WithoutASaveLoseAll) {
+  const StopWords words = stop_words({.what = "stopping"}, 1, -1, "a");
+  EXPECT_EQ(words.second,
+            "stopped at once, which loses 1 batch since the last save; nothing was saved before");
+}
+
+TEST(StopWords, SayHowLongItTakesWhereThatIsKnown) {
+  const auto first = [](double seconds, bool first_step) {
+    const WorkUnderWay work = {.what = "w", .seconds = seconds, .first_step = first_step};
+    return stop_words(work, 0, 0, "a").first;
+  };
+  EXPECT_TRUE(holds(first(2.4, false), "saving to a (about 2 s); "));
+  EXPECT_TRUE(holds(first(2.4, true), "saving to a (about 2 s); "));  // a slow save
+  EXPECT_TRUE(holds(first(0.4, false), "saving to a; "));
+  EXPECT_TRUE(holds(first(0, true), "saving to a (the first step: how long is not known); "));
+}
+
+}  // namespace
+}  // namespace rk

@@ -1,0 +1,26 @@
+#include "tools/train/run/stop_words.h"
+
+#include "engine/base/english.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rk {
+
+StopWords stop_words(const WorkUnderWay& work, std::int64_t step, std::int64_t saved,
+                     const std::string& folder) {
+  const std::string batches =
+      counted(step - std::max<std::int64_t>(saved, 0) + work.begun, "batch");
+  const std::string how_long = work.seconds > 0.5 ? fmt::format(" (about {:.0f} s)", work.seconds)
+                               : work.first_step  ? " (the first step: how long is not known)"
+                                                  : "";
+  return {
+      fmt::format("{}, then saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}",
+                  work.what, folder, how_long, batches),
+      fmt::format("stopped at once, which loses {} since the last save; {}", batches,
+                  saved < 0 ? std::string("nothing was saved before")
+                            : fmt::format("go on from step {} with --resume auto", saved))};
+}
+
+}  // namespace rk

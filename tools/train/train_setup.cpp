@@ -1,0 +1,120 @@
+#include "tools/train/train_setup.h"
+
+#include "engine/base/english.h"
+#include "engine/base/note.h"
+#include "layers/graphs/graph_runner.h"
+#include "tools/cli/progress.h"
+#include "tools/train/train_description.h"
+#include "training/equal_processes.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+namespace rk {
+namespace {
+
+// Reduces a batch size that the user did not choose if it needs more classes than there are, or if
+// the processes cannot share it.
+void fit_batch(TrainSettings& settings, const Dataset& data, const ProcessGroup& processes) {
+  if (settings.sampler != "pk") return;
+  const auto classes = static_cast<std::int64_t>(data.classes().size());
+  const std::int64_t step = batch_step(settings, processes.size());
+  const std::int64_t most = std::min(settings.batch, classes * settings.per_class) / step * step;
+  if (classes < 2 || most < step || settings.batch == most) return;
+  if (processes.first()) {
+    const std::int64_t per_class = settings.per_class, batch = settings.batch;
+    std::string why = fmt::format("{} would take {}", batch, batch / per_class);
+    if (batch <= classes * per_class) {
+      why = processes.alone()
+                ? fmt::format("{} is no multiple of {}", batch, per_class)
+                : fmt::format("{} cannot be shared so by {} processes", batch, processes.size());
+    }
+    note(fmt::format("--batch {}: {} images of each of {} of {}, as {}; --batch chooses otherwise",
+                     most, per_class, counted(most / per_class, "class"), data.name(), why));
+  }
+  settings.batch = most;
+}
+
+// In all processes; before the first calls that all must make alike. checkpoint: null for a new
+// run, of which `run` has the data.
+void require_same_start(ProcessGroup& processes, const RunState& run, const Checkpoint* checkpoint,
+                        const SettingTable& table) {
+  ProcessStart start;
+  start.data = run.data;
+  start.held_out = run.held_out;
+  const RunState place = checkpoint != nullptr ? checkpoint->run() : RunState{};
+  start.place = fmt::format("{} {} {}", place.epoch, place.batch, place.step);
+  // May differ between machines: where files lie, whose contents are compared, and what only
+  // changes how fast the same is computed.
+  const std::set<std::string> own = {"data",    "test-data", "weights", "plans",
+                                     "threads", "workers",   "cache"};
+  const nlohmann::ordered_json values = table.values();
+  for (const auto& [name, value] : values.items()) {
+    if (!own.contains(name)) start.settings.emplace_back(name, value.dump());
+  }
+  require_equal_starts(processes, start);
+}
+
+// What the last bits of a run also depend on.
+std::string environment_of(const Context& context, const ProcessGroup& processes) {
+  std::string environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
+  if (context.on_gpu()) environment += fmt::format(", {}", plan_environment(context));
+  if (!processes.alone()) environment += fmt::format(", {} processes", processes.size());
+  return environment;
+}
+
+}  // namespace
+
+TrainSetup::TrainSetup(const Context& context, const CommonOptions& common, TrainSettings& settings,
+                       const SettingTable& table, const RunStart& start)
+    : data(open_dataset(settings.data, Split::kTrain)),
+      evaluation(context, common, settings, data) {
+  ProcessGroup& processes = *common.processes;
+  if (start.open_batch) fit_batch(settings, data, processes);
+  const Dataset* held_out = evaluation.held_out();
+  new_run.data = data.identity();
+  new_run.held_out = held_out != nullptr ? held_out->identity() : "nothing";
+  require_same_start(processes, new_run, start.checkpoint.get(), table);
+  const auto classes = static_cast<std::int64_t>(data.classes().size());
+  sampler = make_sampler(sampler_spec(settings), data, settings.batch, common.seed,
+                         settings.batches, processes.size());
+  check_shares(settings, processes.size(), classes);
+  share = make_batch_share(*sampler, processes.rank(), processes.size());
+  TrainerOptions options =
+      trainer_options(settings, common.seed, sampler->batches_per_epoch(), classes);
+  options.processes = &processes;
+  std::optional<Progress> progress;
+  options.preparing = [&](std::int64_t done, std::int64_t all) {
+    if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
+    progress->update(done);
+  };
+  loading = loading_bytes(settings, data, held_out, processes.size());
+  trainer =
+      trainer_within_memory({context, settings, held_out, loading, start.open_chunk}, options);
+  progress.reset();
+  evaluation.plan(trainer->parameters(), options.precision);
+  new_run.seed = common.seed;
+  new_run.environment = environment_of(context, processes);
+  new_run.settings = table.values().dump();
+  new_run.classes = data.class_names();
+}
+
+std::vector<std::string> TrainSetup::description(const TrainSettings& settings,
+                                                 int processes) const {
+  return describe_training({.settings = settings,
+                            .trainer = *trainer,
+                            .sampler = *sampler,
+                            .data = data,
+                            .held_out = evaluation.held_out(),
+                            .train_sample = evaluation.train_sample(),
+                            .evaluation_bytes = evaluation.reserved_bytes(),
+                            .loading = loading,
+                            .processes = processes});
+}
+
+}  // namespace rk
