@@ -83,7 +83,14 @@ std::optional<ordered_json> EpochEvaluation::measure(const Dataset& data, const 
     Progress progress(fmt::format("evaluating {}", what), data.size(), "images", common_.quiet);
     EmbedOptions options = embed_options(settings_);
     options.progress = [&](std::int64_t done) { progress.update(done); };
-    const std::optional<EmbeddingSet> set = embedder_->embed(data, options);
+    const std::optional<EmbeddingSet> set = [&] {
+      try {
+        return embedder_->embed(data, options);
+      } catch (const InputError& error) {
+        throw_with_advice(error, data,
+                          "--max-bad, if it is not 0, leaves such images out of the metrics");
+      }
+    }();
     finite = !set || std::ranges::all_of(set->embeddings, [](float x) { return std::isfinite(x); });
     if (set && finite) {
       EvaluateOptions how;

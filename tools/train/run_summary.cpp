@@ -18,6 +18,10 @@ using nlohmann::ordered_json;
 std::string why_over(const RunOutcome& outcome) {
   const RunState& run = outcome.run;
   const TrainSettings& settings = outcome.settings;
+  if (run.epoch > settings.epochs) {
+    return fmt::format("{} epochs are done, more than --epochs {}; more with a larger one",
+                       run.epoch, settings.epochs);
+  }
   if (run.epoch >= settings.epochs) {
     return run.epoch == 1 ? std::string("the one epoch is done; more with --epochs")
                           : fmt::format("all {} epochs are done; more with --epochs", run.epoch);

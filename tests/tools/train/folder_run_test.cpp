@@ -522,6 +522,11 @@ TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
   const std::string met = file_text(in("spoilt_run/bad_files.txt"));
   EXPECT_GE(std::count(met.begin(), met.end(), '\n'), 1) << met;
   EXPECT_TRUE(holds(met, ".png: not a JPEG"));
+  const Finished held_out =
+      train("flat", "held_out_run", {"--test-data", "folder:" + in("spoilt") + ",min_images=2"});
+  EXPECT_EQ(held_out.code, 3);
+  EXPECT_TRUE(holds(held_out.err, ".png: not a JPEG"));
+  EXPECT_TRUE(holds(held_out.err, "; --max-bad, if it is not 0, leaves such images out of the"));
   const Finished evaluated = embed("spoilt", "spoilt.h5");
   EXPECT_EQ(evaluated.code, 3);
   EXPECT_TRUE(holds(evaluated.err, in("spoilt/c0/1.png") + ": not a JPEG"));

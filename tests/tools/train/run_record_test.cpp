@@ -347,8 +347,10 @@ TEST_F(RunRecord, WhatIsUndefinedIsNoZeroAndNeedsNoPatience) {
 TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
   ASSERT_EQ(run(on_pictures("run", {"--log", "csv"}, 1)).code, 0);
   ASSERT_TRUE(std::filesystem::exists(in("run/metrics.csv")));
-  ASSERT_EQ(resume("run", {"--log", "none", "--epochs", "3"}).code, 0);
+  const Finished without = resume("run", {"--log", "none", "--epochs", "3"});
+  ASSERT_EQ(without.code, 0);
   EXPECT_FALSE(std::filesystem::exists(in("run/metrics.csv")));
+  EXPECT_TRUE(holds(without.err, "run/metrics.csv: removed, since --log none")) << without.err;
   // But not one that somebody else put there.
   folder_.write("run/metrics.csv", "mine\n");
   ASSERT_EQ(resume("run", {"--epochs", "4"}).code, 0);

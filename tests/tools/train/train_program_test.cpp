@@ -74,10 +74,11 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   // those that it was trained with.
   const std::string settings = file_text(in("run/settings.toml"));
   const Finished over = resume("run", {"--epochs", "1", "--lr", "5"});
-  EXPECT_TRUE(holds(over.out, "all 2 epochs are done"));
+  EXPECT_TRUE(holds(over.out, "2 epochs are done, more than --epochs 1; more with a larger one"));
   EXPECT_TRUE(holds(over.err, "note: --lr: has no effect on a run that is over")) << over.err;
   EXPECT_FALSE(holds(over.err, "from now on")) << over.err;
   EXPECT_EQ(file_text(in("run/settings.toml")), settings);
+  EXPECT_TRUE(holds(resume("run").out, "all 2 epochs are done; more with --epochs"));
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));

@@ -63,20 +63,14 @@ void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data,
   for (const std::string& text : rows.notes) note(text);
 }
 
-// Embeds all pictures; adds advice to the error about a picture that cannot be read.
 std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Dataset& data,
                                       const EmbedOptions& options, const std::string& spec) {
   try {
     return embedder.embed(data, options);
   } catch (const InputError& error) {
-    const std::string text = error.what();
-    for (std::int64_t i = 0; i < data.size(); ++i) {
-      if (!text.starts_with(data.item_name(i) + ":")) continue;
-      const std::string all =
-          spec.empty() ? "" : fmt::format(", `probe --data {}` names all", shell_word(spec));
-      fail<InputError>("{}; --skip-bad leaves such images out{}", text, all);
-    }
-    throw;
+    const std::string all =
+        spec.empty() ? "" : fmt::format(", `probe --data {}` names all", shell_word(spec));
+    throw_with_advice(error, data, "--skip-bad leaves such images out" + all);
   }
 }
 

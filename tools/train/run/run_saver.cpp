@@ -1,5 +1,7 @@
 #include "tools/train/run/run_saver.h"
 
+#include "engine/base/note.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +35,13 @@ void RunSaver::take_folder(bool old_table) {
   ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
   remove_stale_temporaries(folder_, ours);
   std::error_code ignored;
-  if (old_table) fs::remove(fs::path(folder_) / "metrics.csv", ignored);
+  const fs::path table = fs::path(folder_) / "metrics.csv";
+  if (old_table && fs::remove(table, ignored)) {
+    note(
+        fmt::format("{}: removed, since --log none would leave it out of date; metrics.jsonl has "
+                    "all that was in it",
+                    table.string()));
+  }
 }
 
 void RunSaver::save_last(std::span<const std::byte> state, std::int64_t step) {

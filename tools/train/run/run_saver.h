@@ -29,8 +29,8 @@ class RunSaver {
   // times.
   void require_room(std::uint64_t checkpoint_bytes, std::int64_t saves);
   // Makes the folder the run's: it stays when the run ends, and what earlier starts left behind
-  // goes. old_table: so does a metrics.csv, which would no longer be updated. Without the lock it
-  // is only remembered that the first process did so.
+  // goes. old_table: so does a metrics.csv, which would no longer be updated; a note says so.
+  // Without the lock it is only remembered that the first process did so.
   void take_folder(bool old_table);
   bool took_folder() const { return took_folder_; }
 
