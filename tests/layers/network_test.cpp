@@ -164,6 +164,31 @@ TEST(Networks, TakeImagesFromTheirLeastSizeOn) {
   EXPECT_EQ(least_image_size("inception_v3"), 75);  // as torchvision's
 }
 
+// No plan takes less than the most bytes alive at one time (engine/tape/arena.h).
+TEST(Networks, TensorsTakeFewMoreBytesThanAreAliveAtOneTime) {
+  for (const std::string& arch : network_names()) {
+    for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
+      const Context context(1);
+      Parameters parameters;
+      Program program(context, parameters, {.gradients = true});
+      build_network(program, small_spec(arch, mode), 2, 96, 96);
+      program.lay_out();
+      StoragePlan plan(program.tape(), /*gradients=*/true, /*keep_all=*/false);
+      plan.place();
+      std::size_t most = 0;
+      for (int time = 0; time <= plan.end(); ++time) {
+        std::size_t alive = 0;
+        for (const Lifetime& life : plan.lifetimes()) {
+          if (life.first <= time && time <= life.last) alive += life.bytes;
+        }
+        most = std::max(most, alive);
+      }
+      EXPECT_GE(plan.bytes(), most) << arch;
+      EXPECT_LE(plan.bytes(), most + most / 50) << arch;
+    }
+  }
+}
+
 // Profilers' filters take these characters for something else (engine/driver/profile.h).
 TEST(Networks, NodesHaveNamesThatProfilersFind) {
   for (const std::string& arch : network_names()) {
