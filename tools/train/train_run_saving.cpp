@@ -84,7 +84,7 @@ void TrainRun::save_before_leaving() {
     tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",
                           run_.step, resume_command(common_, settings_.out)));
   } catch (const std::exception& error) {
-    saver_.go_on_from(run_.step);  // do not try again
+    saver_.resume_from(run_.step);  // do not try again
     tell_user(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
   }
 }

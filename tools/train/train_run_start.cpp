@@ -87,7 +87,7 @@ void TrainRun::resume() {
   if (!same_data) run_.bad_images.clear();
   trainer.go_on_in_schedule(run_.epoch * batches + run_.batch);
   maker_.set_source(checkpoint.model().source_sha256);
-  saver_.go_on_from(run_.step);
+  saver_.resume_from(run_.step);
   record_.resume(run_.history);
   start_.checkpoint.reset();  // frees memory of the size of network and optimizer state
 }

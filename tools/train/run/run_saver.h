@@ -22,7 +22,7 @@ class RunSaver {
       : folder_(std::move(folder)), lock_(std::move(lock)), last_damaged_(last_damaged) {}
 
   // The folder holds the state after `step` steps, from which the run goes on.
-  void go_on_from(std::int64_t step) { saved_step_ = step; }
+  void resume_from(std::int64_t step) { saved_step_ = step; }
 
   // Throws InputError unless the disk has room for what the folder needs beyond its present files:
   // last.h5, previous.h5, best.h5 and the one being written; fewer if the run saves only `saves`
