@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace rk {
@@ -102,7 +103,7 @@ void TrainRun::begin() {
   loading.first_epoch = run_.epoch + (between ? 1 : 0);
   loading.first_batch = between ? 0 : run_.batch;
   loading.known_bad = bad_.still_bad(run_.bad_images);
-  steps_.emplace(
+  steps_ = std::make_unique<StepPipeline>(
       *setup_.trainer,
       std::make_unique<Loader>(setup_.data, *setup_.share, augment_options(settings_), loading),
       run_);

@@ -30,7 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -98,8 +98,8 @@ class TrainRun {
   TrainRecord record_;  // run_.history with times
   BadImageLog bad_;
   BestTracker best_;
-  std::optional<StepPipeline> steps_;  // none in a run that is over
-  bool failed_together_ = false;       // all processes leave for the failure of one
+  std::unique_ptr<StepPipeline> steps_;  // null in a run that is over
+  bool failed_together_ = false;         // all processes leave for the failure of one
 };
 
 }  // namespace rk

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <optional>
 
 namespace rk {
 namespace {
@@ -25,11 +24,12 @@ class BadImageLogTest : public testing::Test {
     for (const char* name : {"data/train/c0/1.png", "data/train/c1/0.png", "data/train/c1/2.png"}) {
       folder_.write(name, "no picture");
     }
-    data_.emplace(open_dataset("folder:" + (folder_.path() / "data").string(), Split::kTrain));
+    data_ = std::make_unique<Dataset>(
+        open_dataset("folder:" + (folder_.path() / "data").string(), Split::kTrain));
   }
 
   const PictureFolder folder_;
-  std::optional<Dataset> data_;  // pictures 1, 3 and 5 cannot be read
+  std::unique_ptr<Dataset> data_;  // pictures 1, 3 and 5 cannot be read
   const std::unique_ptr<ProcessGroup> alone_ = group_of_one();
 };
 
