@@ -69,7 +69,7 @@ template <class T> FlagCheck range_check(T least, T most, const char* kind) {
           range_text(least, most)};
 }
 
-constexpr double kMostFloat = 1e30, kLeastFloat = 1e-30;  // float32 has 1e-38 to 3.4e38
+constexpr double kMostFloat = 1e30, kLeastFloat = 1e-44;  // float32: 1e-45 to 3.4e38
 
 FlagCheck number_check(bool (*good)(double), const char* expected) {
   return {[good, expected](const std::string& word) {
@@ -118,7 +118,7 @@ FlagCheck at_least_zero() {
 
 FlagCheck above_zero() {
   return number_check([](double value) { return value >= kLeastFloat && value <= kMostFloat; },
-                      "a number above 0, 1e-30 to 1e30");
+                      "a number above 0, 1e-44 to 1e30");
 }
 
 Flag Flag::check(const FlagCheck& check) const {
