@@ -327,19 +327,23 @@ std::vector<TimedEngine> engines_worth_timing(const Context& context, const Grap
   // Each engine loads its own kernels, which takes longer than running them.
   constexpr std::size_t kMostReady = 12, kMostCompiled = 8;
   const auto all = std::make_shared<Engines>(graph, handle_of(context).on(context));
-  std::vector<std::string> names;
-  for (std::int64_t i = 0; i < all->count(); ++i) names.push_back(all->name(i));
-  std::vector<std::int64_t> ready, compiled;
-  for (const std::size_t i : engines_to_time(names)) {
-    const auto engine = static_cast<std::int64_t>(i);
-    (all->compiles(engine) ? compiled : ready).push_back(engine);
-  }
+  const auto in_order = [&](bool compiled) {
+    std::vector<std::int64_t> engines, order;
+    std::vector<std::string> names;
+    for (std::int64_t i = 0; i < all->count(); ++i) {
+      if (all->compiles(i) != compiled) continue;
+      engines.push_back(i);
+      names.push_back(all->name(i));
+    }
+    for (const std::size_t place : engines_to_time(names)) order.push_back(engines[place]);
+    return order;
+  };
   std::vector<TimedEngine> built;
-  for (const std::int64_t engine : ready) {
+  for (const std::int64_t engine : in_order(false)) {
     if (built.size() == kMostReady) break;
     if (all->build(engine).empty()) built.push_back({all, engine});
   }
-  if (built.empty()) built = compile_engines(context, graph, compiled, kMostCompiled);
+  if (built.empty()) built = compile_engines(context, graph, in_order(true), kMostCompiled);
   std::ranges::sort(built, {}, &TimedEngine::engine);
   return built;
 }

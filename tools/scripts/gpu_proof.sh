@@ -630,7 +630,7 @@ for program in bench train probe; do
 done
 # A library that cannot be loaded would fail every piece, and each of their tests, by itself.
 if [ -x "$bin/bench" ]; then
-  why=$("$bin/bench" step --arch resnet20 --image-size 32 --batch 8 --repeats 1 --device cuda --quiet 2>&1 >/dev/null |
+  why=$(timeout 60 "$bin/bench" step --arch resnet20 --image-size 32 --batch 8 --repeats 1 --device cuda --quiet 2>&1 >/dev/null |
     grep 'cannot be loaded' | head -n 1)
   [ -z "$why" ] || { echo "$why" >&2; exit 5; }
 fi
