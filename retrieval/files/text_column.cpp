@@ -7,7 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -190,19 +192,50 @@ Place place_of(const std::vector<std::string>& first, const std::string& wanted,
                    usual.front());
 }
 
+// What programs write where a number is missing.
+bool is_missing(const std::string& value) {
+  const std::string text = lower_case(value);
+  return std::ranges::any_of(std::array{"nan", "na", "n/a", "null", "none"},
+                             [&](const char* missing) { return text == missing; });
+}
+
+// A missing number is not a class of its own, as the same word is among names. `lines` holds where
+// each value stands first.
+void require_no_missing(const std::vector<std::string>& values,
+                        const std::vector<std::int64_t>& lines, const std::string& shown) {
+  const auto is_number = [](const std::string& text) {
+    double value = 0.0;
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && at == end && std::isfinite(value);
+  };
+  const auto missing = std::ranges::find_if(values, is_missing);
+  if (missing == values.end() || std::ranges::none_of(values, is_number)) return;
+  const bool others_are_numbers = std::ranges::all_of(
+      values, [&](const std::string& value) { return is_missing(value) || is_number(value); });
+  if (!others_are_numbers) return;
+  fail<InputError>("{}: line {} has {} among numbers, which is no label; give one label a row",
+                   shown, lines[static_cast<std::size_t>(missing - values.begin())],
+                   in_quotes(*missing));
+}
+
 TextColumn read_column(Table table, const Place& place, std::int64_t expected_rows,
                        const std::string& shown) {
   std::vector<std::string> fields;
   table.next(fields);
   const std::size_t width = fields.size();
   TextColumn out;
+  std::vector<std::int64_t> lines;  // the first of each value
   std::unordered_map<std::string, std::int64_t> known;
   const auto add = [&](const std::string& value) {
     if (value.empty()) {
       fail<InputError>("{}: line {} has no label; give one label a row", shown, table.line());
     }
     const auto [found, fresh] = known.emplace(value, static_cast<std::int64_t>(out.values.size()));
-    if (fresh) out.values.push_back(value);
+    if (fresh) {
+      out.values.push_back(value);
+      lines.push_back(table.line());
+    }
     out.rows.push_back(found->second);
   };
   if (place.heads) {
@@ -225,9 +258,11 @@ TextColumn read_column(Table table, const Place& place, std::int64_t expected_ro
   if (words_first && std::count(out.rows.begin(), out.rows.end(), 0) == 1) {
     out.name = out.values.front();
     out.values.erase(out.values.begin());
+    lines.erase(lines.begin());
     out.rows.erase(out.rows.begin());
     for (std::int64_t& row : out.rows) --row;
   }
+  require_no_missing(out.values, lines, shown);
   return out;
 }
 

@@ -1,11 +1,10 @@
-// golden FOLDER [TOPIC...] [--device cpu|cuda|cuda:INDEX]: runs the cases of
-// FOLDER/{losses,networks,images,metrics}, or of the topics named, one line a case. Exit code 0
-// when at least one case passed and none failed.
+// golden FOLDER [TOPIC...] [--device cpu|cuda|cuda:INDEX]; --help says the rest.
 #include "engine/base/error.h"
 #include "engine/device/context.h"
 #include "tests/golden_runner/golden.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -30,44 +29,48 @@ constexpr Topic kTopics[] = {{"losses", rk::golden::run_losses},
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print(
-        stderr,
-        "error: no folder given; golden FOLDER [losses|networks|images|metrics...] [--device "
-        "cpu|cuda|cuda:INDEX]\n");
-    return 2;
-  }
-  const std::filesystem::path root(argv[1]);
-  std::vector<std::string> wanted(argv + 2, argv + argc);
+  CLI::App app(
+      "Runs the cases of a folder laid out like tests/golden, one line a case. Exit code 0 when at "
+      "least one case passed and none failed.",
+      "golden");
+  std::string folder, device_name = "cpu";
+  std::vector<std::string> wanted;
+  app.add_option("FOLDER", folder, "with losses, networks, images or metrics in it")->required();
+  app.add_option("TOPIC", wanted, "only these of losses, networks, images, metrics");
+  app.add_option("--device", device_name, "cpu, cuda or cuda:INDEX")->capture_default_str();
+  app.set_version_flag("--version", "Rankine " RK_VERSION);
   rk::Device device;
-  if (wanted.size() >= 2 && wanted[wanted.size() - 2] == "--device") {
-    device = rk::parse_device(wanted.back()).device();
-    wanted.resize(wanted.size() - 2);
-    try {
-      const rk::Context works(1, device);
-    } catch (const rk::DeviceError& error) {
-      fmt::print(stderr, "error: {}\n", error.what());
-      return static_cast<int>(error.exit_code());
+  try {
+    app.parse(argc, argv);
+    for (const std::string& name : wanted) {
+      if (std::ranges::none_of(kTopics, [&](const Topic& topic) { return topic.name == name; })) {
+        throw CLI::ValidationError(name + ": no such topic; losses, networks, images or metrics");
+      }
     }
+    device = rk::parse_device(device_name).device();
+    const rk::Context works(1, device);
+  } catch (const CLI::Success& answered) {
+    return app.exit(answered);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return static_cast<int>(rk::ExitCode::kUsage);
+  } catch (const rk::Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return static_cast<int>(error.exit_code());
   }
-  for (const std::string& name : wanted) {
-    if (std::ranges::none_of(kTopics, [&](const Topic& topic) { return topic.name == name; })) {
-      fmt::print(stderr, "error: {}: no such topic; losses, networks, images or metrics\n", name);
-      return 2;
-    }
-  }
+  const std::filesystem::path root(folder);
   rk::golden::Report report;
   for (const Topic& topic : kTopics) {
     const bool named = std::ranges::find(wanted, topic.name) != wanted.end();
-    const std::filesystem::path folder = root / topic.name;
+    const std::filesystem::path cases = root / topic.name;
     if (!wanted.empty() && !named) continue;
-    if (!std::filesystem::is_directory(folder)) {
+    if (!std::filesystem::is_directory(cases)) {
       // A folder may hold some topics only, but one asked for by name must be there.
-      if (named) report.fail(topic.name, folder.string() + ": no such folder");
+      if (named) report.fail(topic.name, cases.string() + ": no such folder");
       continue;
     }
     try {
-      topic.run(folder, device, report);
+      topic.run(cases, device, report);
     } catch (const std::exception& error) {
       report.fail(topic.name, error.what());
     }

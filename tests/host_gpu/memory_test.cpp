@@ -96,7 +96,7 @@ TEST(HostGpu, WhatMayNotBeCapturedIsRefused) {
   refused([&] { device.download(host, sizeof(host)); });
   refused([&] { cuda.synchronize(); });
   refused([&] { other.clear(device.as<float>(), 4); });
-  // For the first time: a kernel, and a product of a new size.
+  // For the first time: a kernel, and a product of a size that no other test has.
   float* const d = device.as<float>();
   refused([&] { launch(NewKernel(), cuda.stream()); });
   const auto multiply = [&](std::int64_t k) {
@@ -105,7 +105,7 @@ TEST(HostGpu, WhatMayNotBeCapturedIsRefused) {
   };
   multiply(1);
   EXPECT_NO_THROW(CudaGraph(cuda, [&] { multiply(1); }));
-  refused([&] { multiply(2); });
+  refused([&] { multiply(1'000'003); });
 }
 
 }  // namespace

@@ -361,6 +361,10 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   refused(std::string("\xff\xfe\x31\x00", 4), 1, "UTF-16");
   refused(std::string("1\n\0\n", 4), 2, "is no text");
   refused("\n\n", 1, "is empty");
+  refused("7\nnan\n-3\nNaN\n", 4, "line 2 has 'nan' among numbers, which is no label");
+  refused("a,label\nx,1.0\n\ny,None\nz,2.0\n", 3, "line 4 has 'None' among numbers");
+  EXPECT_EQ(labels_in(table("a\nnone\na\n"), 3), (Rows{0, 1, 0}));
+  EXPECT_EQ(labels_in(table("NA\n3\n4\n"), 2), (Rows{3, 4}));  // a header
   refused("7\n\n-3\n5\n", 3, "line 2 is empty; give one label a row");
   refused("label,label\n1,2\n", 1, "2 columns are called 'label'; rename all but one");
   // The longest field has 2^20 characters, the widest line 10,000 columns.

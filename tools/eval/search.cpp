@@ -19,8 +19,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace rk {
@@ -147,19 +149,29 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   const bool has_paths = !gallery.set.paths.empty();  // without them there is no sheet
   std::vector<SheetRow> rows;
   nlohmann::json all = nlohmann::json::array();
+  std::int64_t found_themselves = 0;
   for (std::int64_t q = 0; q < found.queries(); ++q) {
     SheetRow row{asked[static_cast<std::size_t>(q)], {}};
     nlohmann::json results = nlohmann::json::array();
     print("{}\n", one_line(row.query));
     std::size_t place = 0;
+    bool itself = false;
     for (const Neighbour& each : found.of(q)) {
       const std::string name = name_of(gallery, each.row), of = class_of(gallery.set, each.row);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
-      if (has_paths) row.results.push_back({name, each.score});
+      if (!has_paths) continue;
+      row.results.push_back({name, each.score});
+      std::error_code ignored;
+      itself = itself || std::filesystem::equivalent(name, row.query, ignored);
     }
+    if (itself) ++found_themselves;
     all.push_back({{"query", row.query}, {"results", std::move(results)}});
     rows.push_back(std::move(row));
+  }
+  if (found_themselves > 0) {
+    note(fmt::format("{}: holds {} of the {} pictures of --query itself, which find themselves",
+                     gallery.name, found_themselves, found.queries()));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
   write_result(common, context.threads(),

@@ -49,6 +49,12 @@ fi
 sed -nE 's/^\t(\S+) => (\/\S+) .*/\1 \2/p' "$work/needed" | while read -r soname file; do
   [[ $soname =~ ^$theirs$ ]] || strip --strip-unneeded -o "$root/lib/$soname" "$(readlink -f "$file")"
 done
+for name in $programs $tests; do
+  "$root/bin/$name" --version >"$work/said" 2>&1 && grep -qx 'Rankine [0-9.]*' "$work/said" && continue
+  echo "error: the packed $name does not start with the packed libraries:" >&2
+  cat "$work/said" >&2
+  exit 1
+done
 
 for name in gpu_proof.sh profile.sh profile_table.py bench_pytorch.py bench_peers.py bench_peers_worker.py \
   bench_retrieval_peers.py; do

@@ -81,7 +81,7 @@ class Train final : public Command {
            {std::pair{"data", &settings_.data}, std::pair{"test-data", &settings_.test_data}}) {
         if (given.contains(name)) continue;
         require_found(fmt::format("--{}", name), *spec, settings_.recipe, "train is called",
-                      "its first lines say where to get it; or ");
+                      "its comments may say where to get it; or ");
       }
     }
     check_values(settings_);  // before the folder is looked at
@@ -209,7 +209,14 @@ class Train final : public Command {
     start.own_table = stored_text(*start.checkpoint, "log") == "csv";
     const bool data = table_.given("data"), test_data = table_.given("test-data");
     const bool threads = table_.given("threads");
-    apply_settings(table_, stored, start.checkpoint->path());
+    ordered_json taken = stored;
+    // As with --weights: another size of picture has another short side.
+    const auto size = stored.find("image-size");
+    if (table_.given("image-size") && size != stored.end() && *size != settings_.image_size) {
+      taken.erase("resize");
+    }
+    apply_settings(table_, taken, start.checkpoint->path());
+    require_own_table(start, common);
     const std::string& origin = start.checkpoint->path();
     // Not refused: with fewer the run would no longer be equal to the last bit.
     if (!threads) {
@@ -219,6 +226,18 @@ class Train final : public Command {
     if (!data) require_found("--data", settings_.data, origin, started, "");
     if (!test_data) require_found("--test-data", settings_.test_data, origin, started, "");
     return stored;
+  }
+
+  // A metrics.csv in the folder of a run that has written none so far is somebody else's.
+  void require_own_table(const RunStart& start, const CommonOptions& common) const {
+    const fs::path table = fs::path(settings_.out) / "metrics.csv";
+    std::error_code ignored;
+    if (settings_.log != "csv" || start.own_table || common.force) return;
+    if (!common.processes->first() || !fs::exists(table, ignored)) return;
+    fail<InputError>(
+        "{}: is there although this run was trained with --log none, and would be replaced; rename "
+        "it, or give --force",
+        table.string());
   }
 
   void start_from_weights(const CommonOptions& common, RunStart& start) {

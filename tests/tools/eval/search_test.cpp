@@ -107,6 +107,15 @@ TEST_F(SearchRun, WhatASearchHasNoUseForIsTold) {
     EXPECT_TRUE(holds(end.err, std::string(flag) + ": has no effect with --index")) << end.err;
   }
   EXPECT_FALSE(holds(end.err, "--query: has no effect"));
+  EXPECT_TRUE(holds(end.err, "holds 1 of the 1 pictures of --query itself, which find themselves"));
+}
+
+TEST_F(SearchRun, APictureThatTheIndexLacksIsNotSaidToBeThere) {
+  fs::copy_file(in("set/c1/2.png"), in("copy.png"));
+  const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
+                            in("index.h5"), "--query", in("copy.png"), "--sheet", in("sheet.png")});
+  EXPECT_EQ(end.code, 0) << end.err;
+  EXPECT_FALSE(holds(end.err, "find themselves")) << end.err;
 }
 
 TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {

@@ -355,6 +355,21 @@ TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
   folder_.write("run/metrics.csv", "mine\n");
   ASSERT_EQ(resume("run", {"--epochs", "4"}).code, 0);
   EXPECT_EQ(file_text(in("run/metrics.csv")), "mine\n");
+  const Finished refused = resume("run", {"--log", "csv", "--epochs", "5"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, "metrics.csv: is there although this run was trained with --log"));
+  EXPECT_EQ(file_text(in("run/metrics.csv")), "mine\n");
+  ASSERT_EQ(resume("run", {"--log", "csv", "--epochs", "5", "--force"}).code, 0);
+  EXPECT_EQ(csv("run").size(), 1U + metrics("run").size());
+}
+
+// The short side of the checkpoint belongs to the size of its pictures.
+TEST_F(RunRecord, AnotherImageSizeHasItsOwnShortSide) {
+  ASSERT_EQ(run(on_pictures("run", {}, 1)).code, 0);
+  const Finished larger = resume("run", {"--image-size", "28", "--epochs", "3"});
+  ASSERT_EQ(larger.code, 0) << larger.err;
+  EXPECT_EQ(metrics("run").size(), 4U);
+  EXPECT_TRUE(holds(file_text(in("run/settings.toml")), "resize = 32"));
 }
 
 TEST_F(RunRecord, TheTableHoldsTheNumbersOfTheLines) {
