@@ -270,7 +270,7 @@ void Loader::State::make_picture(Slot& slot, std::int64_t place, Image& own,
     } catch (const SystemError&) {
       throw;
     } catch (const InputError& error) {
-      if (options.bad == BadPolicy::kFail) throw;
+      if (options.bad == BadPolicy::kFail) throw UnreadableImage(error.what());
       met.push_back({index, data.item_name(index), error.what()});
       const std::lock_guard lock(bad_mutex);
       bad_seen.emplace(index, met.back());

@@ -17,6 +17,7 @@
 #include "data/images/augment.h"
 #include "data/samplers/sampler.h"
 #include "data/sources/dataset.h"
+#include "engine/base/error.h"
 
 #include <chrono>
 #include <cstdint>
@@ -49,6 +50,12 @@ std::int64_t allowed_bad(std::int64_t max_bad, std::int64_t images);
 void require_few_bad(const Dataset& data, const std::vector<BadImage>& bad, std::int64_t allowed);
 
 enum class BadPolicy { kReplace, kFail, kSkip };
+
+// What next() throws under kFail; its text names the file.
+class UnreadableImage : public InputError {
+ public:
+  using InputError::InputError;
+};
 
 struct LoaderOptions {
   int workers = 2;

@@ -123,13 +123,4 @@ std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& a
   return lines;
 }
 
-void throw_with_advice(const InputError& error, const Dataset& data, const std::string& advice) {
-  if (dynamic_cast<const SystemError*>(&error) != nullptr) throw;
-  const std::string text = error.what();
-  for (std::int64_t i = 0; i < data.size(); ++i) {
-    if (text.starts_with(data.item_name(i) + ":")) fail<InputError>("{}; {}", text, advice);
-  }
-  throw;
-}
-
 }  // namespace rk

@@ -42,9 +42,4 @@ class UnreadableImages {
   std::optional<std::size_t> listed_;  // none: the file may be that of an earlier start
 };
 
-// To be called by the handler of `error`: throws it on, with `advice` if it says that one of the
-// pictures is bad, and not that the system failed.
-[[noreturn]] void throw_with_advice(const InputError& error, const Dataset& data,
-                                    const std::string& advice);
-
 }  // namespace rk

@@ -86,9 +86,9 @@ std::optional<ordered_json> EpochEvaluation::measure(const Dataset& data, const 
     const std::optional<EmbeddingSet> set = [&] {
       try {
         return embedder_->embed(data, options);
-      } catch (const InputError& error) {
-        throw_with_advice(error, data,
-                          "--max-bad, if it is not 0, leaves such images out of the metrics");
+      } catch (const UnreadableImage& error) {
+        fail<InputError>("{}; --max-bad, if it is not 0, leaves such images out of the metrics",
+                         error.what());
       }
     }();
     finite = !set || std::ranges::all_of(set->embeddings, [](float x) { return std::isfinite(x); });

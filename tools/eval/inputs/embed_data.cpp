@@ -67,10 +67,10 @@ std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Datase
                                       const EmbedOptions& options, const std::string& spec) {
   try {
     return embedder.embed(data, options);
-  } catch (const InputError& error) {
+  } catch (const UnreadableImage& error) {
     const std::string all =
         spec.empty() ? "" : fmt::format(", `probe --data {}` names all", shell_word(spec));
-    throw_with_advice(error, data, "--skip-bad leaves such images out" + all);
+    fail<InputError>("{}; --skip-bad leaves such images out{}", error.what(), all);
   }
 }
 
