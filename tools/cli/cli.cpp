@@ -105,7 +105,11 @@ void begin(CommonOptions& common, const Command& command) {
           : StopWords{"stopping where nothing is lost; Ctrl-C again within 5 seconds: at once",
                       ""});
   if (common.json == kStandardOutput) give_standard_output_to_json();
-  check_outputs({{"--json", common.json, FileKind::kJson}}, {}, common.force);
+  check_outputs({{.flag = "--json",
+                  .path = common.json,
+                  .kind = FileKind::kJson,
+                  .made = command.makes_folder()}},
+                {}, common.force);
   check_threads(common.threads, fmt::format("--threads {}", common.threads));
   resolve_device(common, command);
 }

@@ -180,6 +180,9 @@ void check_folder(const OutputFile& output) {
   const fs::path folder = fs::path(output.path).parent_path();
   std::error_code ignored;
   if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    const bool made = !output.made.empty() && lies_in(folder.string(), output.made) &&
+                      lies_in(output.made, folder.string());
+    if (made) return;
     fail<InputError>("{}: cannot be written: there is no folder {}; make it or give another {}",
                      output.path, folder.string(), output.flag);
   }

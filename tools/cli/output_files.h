@@ -28,6 +28,7 @@ struct OutputFile {
   std::string path;  // empty: not requested
   FileKind kind;
   std::string ending = {};  // for weights, which have three formats; empty: any
+  std::string made = {};    // a folder that is made before the file is written; empty: none
 };
 
 // The extension of a path in lower case; ".h5" for ".hdf5" too; empty: none.

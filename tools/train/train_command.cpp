@@ -62,6 +62,7 @@ class Train final : public Command {
  public:
   void add_options(Flags& flags) override { add_train_options(flags, table_, settings_); }
   bool runs_on_cuda() const override { return true; }
+  std::string makes_folder() const override { return settings_.out; }
   bool shares_work() const override { return true; }
   const char* quiet_help() const override {
     return "print nothing; metrics.jsonl in --out has what each epoch gave";
@@ -174,7 +175,9 @@ class Train final : public Command {
     }
     std::vector<std::string> inputs = pictures;
     inputs.insert(inputs.end(), {settings_.recipe, settings_.weights, settings_.plans});
-    check_outputs({{"--json", common.json, FileKind::kJson}}, inputs, common.force);
+    check_outputs(
+        {{.flag = "--json", .path = common.json, .kind = FileKind::kJson, .made = makes_folder()}},
+        inputs, common.force);
     if (!settings_.out.empty()) check_run_files(settings_.out, {{"--json", common.json}});
     // Checked before this run puts its lock into the folder.
     if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {

@@ -363,6 +363,15 @@ TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
   EXPECT_EQ(csv("run").size(), 1U + metrics("run").size());
 }
 
+TEST_F(RunRecord, TheResultMayLieInTheNewFolder) {
+  ASSERT_EQ(run(on_pictures("run/", {"--json", in("run/result.json")}, 1)).code, 0);
+  EXPECT_EQ(json::parse(file_text(in("run/result.json")))["epochs"], 2);
+  const Finished below = run(on_pictures("other", {"--json", in("other/deeper/result.json")}, 1));
+  EXPECT_EQ(below.code, 3);
+  EXPECT_TRUE(holds(below.err, "there is no folder"));
+  EXPECT_FALSE(std::filesystem::exists(in("other")));
+}
+
 // The short side of the checkpoint belongs to the size of its pictures.
 TEST_F(RunRecord, AnotherImageSizeHasItsOwnShortSide) {
   ASSERT_EQ(run(on_pictures("run", {}, 1)).code, 0);
