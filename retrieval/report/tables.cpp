@@ -260,9 +260,9 @@ std::string metrics_section(const Report& report) {
   const std::vector<Row> rows = rows_of(report);
   std::string out = report.runs.size() > 1 ? two_runs(report, rows) : one_run(report, rows);
   out += fmt::format(
-      "<p class=\"remark\">Intervals: {:g} % of the values that the metric takes when {} are drawn "
-      "again with replacement{}.</p>\n",
-      100 * report.confidence, escaped(report.resampled),
+      "<p class=\"remark\">Intervals: where {:g} % of test sets of such pictures would put the "
+      "metric, by drawing the {} {} again with replacement{}.</p>\n",
+      100 * report.confidence, report.runs.front().intervals.units, escaped(report.resampled),
       report.runs.size() > 1
           ? ", the same ones for both; one that holds 0 does not tell them apart. Another seed of "
             "the training may differ by more"

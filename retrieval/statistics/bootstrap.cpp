@@ -5,11 +5,15 @@
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/base/random_stream.h"
+#include "retrieval/statistics/student.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -90,35 +94,52 @@ void take_means(const Units& units, const std::vector<std::uint32_t>& times, std
   for (std::size_t m = 0; m < units.metrics; ++m) means[m][resample] = sums[m] / queries;
 }
 
+// Which quantiles of the means are the ends; see bootstrap.h.
+double outer_share(double confidence, std::int64_t units) {
+  const auto n = static_cast<double>(units);
+  return normal_share(-std::sqrt(n / (n - 1)) * student_quantile(confidence, units - 1));
+}
+
+int enough_resamples(double outer_share) {
+  constexpr double kOutside = 25, kFewest = 1000, kMost = 50'000;
+  return static_cast<int>(std::clamp(std::ceil(kOutside / outer_share), kFewest, kMost));
+}
+
+// The means of all resamples, of each metric.
+std::vector<std::vector<double>> resample(const Context& context, const Units& units,
+                                          std::uint64_t seed, int resamples) {
+  std::vector<std::vector<double>> means(units.metrics, std::vector<double>(at(resamples)));
+  parallel_ranges(context.threads(), resamples, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<std::uint32_t> times(units.queries.size());
+    for (std::int64_t r = begin; r < end; ++r) {
+      draw(units, seed, r, times);
+      take_means(units, times, at(r), means);
+    }
+  });
+  return means;
+}
+
 RankIntervals intervals(const Context& context, const Units& units, std::size_t recalls,
                         const BootstrapOptions& options) {
-  expect(options.confidence > 0 && options.confidence < 1 && options.resamples > 0,
+  expect(options.confidence > 0 && options.confidence < 1 && options.resamples >= 0,
          "[bootstrap] expected a confidence within (0, 1) and resamples, got {} and {}",
          options.confidence, options.resamples);
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  std::vector<std::vector<double>> means(
-      units.metrics, std::vector<double>(static_cast<std::size_t>(options.resamples)));
-  if (units.count() > 0) {
-    parallel_ranges(context.threads(), options.resamples,
-                    [&](std::int64_t begin, std::int64_t end, int) {
-                      std::vector<std::uint32_t> times(units.queries.size());
-                      for (std::int64_t r = begin; r < end; ++r) {
-                        draw(units, options.seed, r, times);
-                        take_means(units, times, at(r), means);
-                      }
-                    });
-  }
-  std::vector<Interval> all;
-  for (std::vector<double>& values : means) {
-    if (units.count() == 0) {
-      all.push_back({kNaN, kNaN});
-      continue;
+  std::vector<Interval> all(units.metrics, {kNaN, kNaN});
+  RankIntervals out;
+  out.units = units.count();
+  if (units.count() > 1) {
+    const double share = outer_share(options.confidence, units.count());
+    out.resamples = options.resamples > 0 ? options.resamples : enough_resamples(share);
+    std::vector<std::vector<double>> means = resample(context, units, options.seed, out.resamples);
+    for (std::size_t m = 0; m < all.size(); ++m) {
+      std::sort(means[m].begin(), means[m].end());
+      all[m] = {quantile(means[m], share), quantile(means[m], 1 - share)};
     }
-    std::sort(values.begin(), values.end());
-    all.push_back({quantile(values, (1 - options.confidence) / 2),
-                   quantile(values, (1 + options.confidence) / 2)});
   }
-  RankIntervals out{{}, all[recalls], all[recalls + 1], all[recalls + 2]};
+  out.r_precision = all[recalls];
+  out.map_at_r = all[recalls + 1];
+  out.map = all[recalls + 2];
   all.resize(recalls);
   out.recall = std::move(all);
   return out;
@@ -131,6 +152,18 @@ void check(const PerQuery& queries, const BootstrapOptions& options) {
 }
 
 }  // namespace
+
+std::string remark_on_few(const RankIntervals& intervals, const std::string& over) {
+  constexpr std::int64_t kFew = 10;
+  if (intervals.units == 1) {
+    return fmt::format("there is one of the {} alone to draw from, so there are no intervals",
+                       over);
+  }
+  if (intervals.units == 0 || intervals.units >= kFew) return "";
+  return fmt::format(
+      "there are {} {} alone to draw from; another test set may well lie outside of such intervals",
+      intervals.units, over);
+}
 
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,
                         std::span<const std::int64_t> recall_at, const BootstrapOptions& options) {

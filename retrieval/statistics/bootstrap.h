@@ -1,12 +1,16 @@
-// Percentile bootstrap (Efron 1979) of the rank metrics: the range in which a metric would lie if
+// Intervals of the rank metrics by bootstrap (Efron 1979): the range in which a metric would lie if
 // the test set were drawn again. Queries with something to find are drawn with replacement, one by
 // one, or by whole classes: queries of one class share their relevant candidates, so intervals over
-// classes are the honest ones if there are many classes; intervals over queries are narrower.
+// classes are the honest ones; intervals over queries are narrower.
 //
-// Each of `resamples` draws takes as many queries (or classes) as there are and computes the mean
-// over their queries. low and high are the quantiles (1 -+ confidence) / 2 of these means, with
-// linear interpolation. A draw depends on (seed, its number) alone, so the number of threads
-// changes nothing. NaN if no query has anything to find.
+// A resample takes as many queries (or classes) as there are, n, and has the mean over its queries.
+// low and high are the quantiles s and 1 - s of these means, with linear interpolation. Plain
+// percentiles, s = (1 - confidence) / 2, are too narrow where n is small, as the normal
+// distribution is beside Student's t, and by sqrt((n - 1) / n). So s is the expanded one of
+// Hesterberg (What Teachers Should Know about the Bootstrap, The American Statistician 69, 2015): s
+// = Phi(-sqrt(n / (n - 1)) t), where -t to t holds `confidence` of Student's t distribution with n
+// - 1 degrees of freedom. A resample depends on (seed, its number) alone, so the number of threads
+// changes nothing.
 #pragma once
 
 #include "engine/device/context.h"
@@ -14,26 +18,33 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace rk {
 
 struct BootstrapOptions {
   double confidence = 0.95;  // in (0, 1)
-  int resamples = 1000;
+  int resamples = 0;         // 0: enough for 25 means outside of each end, within 1,000 to 50,000
   std::uint64_t seed = 0;
   // [queries]: rows of one label are drawn together. Empty: each query on its own.
-  std::span<const std::int64_t> classes;
+  std::span<const std::int64_t> classes = {};
 };
 
 struct Interval {
   double low, high;
 };
 
+// NaN if fewer than two units can be drawn.
 struct RankIntervals {
   std::vector<Interval> recall;  // of each k of recall_at
   Interval r_precision, map_at_r, map;
+  std::int64_t units = 0;  // the classes or queries that were drawn from
+  int resamples = 0;
 };
+
+// What is to be said of intervals over so few units ("classes" or "queries"); empty: nothing.
+std::string remark_on_few(const RankIntervals& intervals, const std::string& over);
 
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,
                         std::span<const std::int64_t> recall_at, const BootstrapOptions& options);

@@ -2,14 +2,18 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "retrieval/statistics/student.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numbers>
 
 namespace rk {
 namespace {
@@ -45,6 +49,44 @@ std::vector<double> values_of(const PerQuery& from, std::size_t q) {
           from.r_precision[q], from.ap_at_r[q], from.ap[q]};
 }
 
+// The share of Student's t distribution with `freedom` degrees of freedom below -t, and of the
+// normal distribution: the densities' tails by Simpson's rule in x = tan(a), where they end at
+// pi/2.
+double tail(const std::function<double(double)>& density, double t) {
+  constexpr int kSteps = 2'000;
+  const double from = std::atan(t), step = (std::numbers::pi / 2 - from) / kSteps;
+  const auto at = [&](int i) {
+    if (i == kSteps) return 0.0;
+    const double cosine = std::cos(from + i * step);
+    return density(std::tan(from + i * step)) / (cosine * cosine);
+  };
+  double sum = at(0);
+  for (int i = 1; i <= kSteps; ++i) sum += (i == kSteps ? 1 : i % 2 == 1 ? 4 : 2) * at(i);
+  return sum * step / 3;
+}
+
+double student_tail(double t, double freedom) {
+  const double scale = std::exp(std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2)) /
+                       std::sqrt(freedom * std::numbers::pi);
+  return tail([&](double x) { return scale * std::pow(1 + x * x / freedom, -(freedom + 1) / 2); },
+              t);
+}
+
+double normal_tail(double t) {
+  return tail([](double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }, t);
+}
+
+// Hesterberg's expanded share of n units, from the densities.
+double expanded(double confidence, std::size_t n) {
+  const double units = static_cast<double>(n);
+  double low = 0, high = 1e5;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (student_tail(middle, units - 1) > (1 - confidence) / 2 ? low : high) = middle;
+  }
+  return normal_tail(std::sqrt(units / (units - 1)) * low);
+}
+
 // The definition in bootstrap.h, step by step, with the engine's random numbers.
 std::vector<Interval> plain(const PerQuery& b, const PerQuery* a, const BootstrapOptions& options) {
   std::vector<std::vector<std::size_t>> units;
@@ -60,7 +102,7 @@ std::vector<Interval> plain(const PerQuery& b, const PerQuery* a, const Bootstra
     units[known[key]].push_back(q);
   }
   std::vector<Interval> out(5, Interval{kNaN, kNaN});
-  if (units.empty()) return out;
+  if (units.size() < 2) return out;
   std::vector<std::vector<double>> means(5);
   for (int r = 0; r < options.resamples; ++r) {
     CounterRandom random(options.seed, 0x626f6f74, static_cast<std::uint64_t>(r));
@@ -85,14 +127,15 @@ std::vector<Interval> plain(const PerQuery& b, const PerQuery* a, const Bootstra
     const double high = v[static_cast<std::size_t>(std::ceil(place))];
     return low + (place - std::floor(place)) * (high - low);
   };
+  const double share = expanded(options.confidence, units.size());
   for (std::size_t m = 0; m < 5; ++m) {
-    out[m] = {quantile(means[m], (1 - options.confidence) / 2),
-              quantile(means[m], (1 + options.confidence) / 2)};
+    out[m] = {quantile(means[m], share), quantile(means[m], 1 - share)};
   }
   return out;
 }
 
-// The tolerance covers sums of some thousand numbers up to 1 in another order.
+// The tolerance covers Simpson's rule, which has the share to 1e-8, among at most 60 means whose
+// neighbours are less than 1 apart.
 void expect_equal(const RankIntervals& got, const std::vector<Interval>& expected) {
   const std::vector<Interval> all{got.recall[0], got.recall[1], got.r_precision, got.map_at_r,
                                   got.map};
@@ -102,8 +145,8 @@ void expect_equal(const RankIntervals& got, const std::vector<Interval>& expecte
       EXPECT_TRUE(std::isnan(all[m].low) && std::isnan(all[m].high));
       continue;
     }
-    EXPECT_NEAR(all[m].low, expected[m].low, 1e-9);
-    EXPECT_NEAR(all[m].high, expected[m].high, 1e-9);
+    EXPECT_NEAR(all[m].low, expected[m].low, 1e-5);
+    EXPECT_NEAR(all[m].high, expected[m].high, 1e-5);
   }
 }
 
@@ -156,6 +199,84 @@ TEST(Bootstrap, IntervalsOfAMeanHaveTheWidthOfTheNormalDistribution) {
   for (std::int64_t q = 0; q < 1000; ++q) classes.push_back(q / 20 * 2 + q % 2);
   options.classes = classes;
   check(bootstrap(Context(2), queries, kRecallAt, options).map, width * std::sqrt(10.0));
+}
+
+// Tables of the distribution, e.g. NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
+TEST(Bootstrap, StudentsQuantilesAreThoseOfTables) {
+  EXPECT_NEAR(student_quantile(0.95, 1), 12.706, 5e-4);
+  EXPECT_NEAR(student_quantile(0.95, 2), 4.303, 5e-4);
+  EXPECT_NEAR(student_quantile(0.95, 4), 2.776, 5e-4);
+  EXPECT_NEAR(student_quantile(0.95, 9), 2.262, 5e-4);
+  EXPECT_NEAR(student_quantile(0.99, 29), 2.756, 5e-4);
+  EXPECT_NEAR(student_quantile(0.998, 3), 10.215, 5e-4);
+  EXPECT_NEAR(student_quantile(0.95, 100), 1.984, 5e-4);
+  EXPECT_NEAR(normal_quantile(0.95), 1.959964, 1e-6);
+  EXPECT_NEAR(student_quantile(0.95, std::int64_t{1} << 40), 1.959964, 1e-6);
+  EXPECT_NEAR(student_quantile(0.0, 7), 0, 1e-9);
+  // Where the sum ends and the expansion begins.
+  for (const double confidence : {0.5, 0.95, 0.999}) {
+    for (const std::int64_t freedom : {199, 200, 201, 202, 1000}) {
+      const double t = student_quantile(confidence, freedom);
+      EXPECT_NEAR(2 * student_tail(t, static_cast<double>(freedom)), 1 - confidence, 1e-7)
+          << confidence << ' ' << freedom;
+    }
+  }
+}
+
+// Intervals over few classes must hold the value of all classes as often as they say. They do
+// in 0.925 of the sets of 5 classes here, plain percentiles in 0.86; the share of 2,000 sets
+// has a standard deviation of 0.006.
+TEST(Bootstrap, IntervalsOverFewClassesHoldWhatTheySay) {
+  CounterRandom random(random_seed(), 0, 0);
+  constexpr int kSets = 2000, kClasses = 5, kQueries = 10;
+  int held = 0;
+  for (int set = 0; set < kSets; ++set) {
+    PerQuery queries;
+    std::vector<std::int64_t> classes;
+    for (std::int64_t c = 0; c < kClasses; ++c) {
+      const double hits = 0.5 + 0.5 * (random.uniform() - random.uniform());  // of mean 0.5
+      for (int q = 0; q < kQueries; ++q) {
+        classes.push_back(c);
+        queries.num_relevant.push_back(1);
+        queries.first_hit_rank.push_back(random.uniform() < hits ? 1 : 9);
+        for (auto* values : {&queries.ap, &queries.ap_at_r, &queries.r_precision}) {
+          values->push_back(0);
+        }
+      }
+    }
+    const Interval got = bootstrap(Context(1), queries, kRecallAt,
+                                   {.resamples = 1000, .seed = random.next(), .classes = classes})
+                             .recall[0];
+    if (got.low <= 0.5 && 0.5 <= got.high) ++held;
+  }
+  EXPECT_GT(held, 0.90 * kSets);
+  EXPECT_LT(held, 0.96 * kSets);
+}
+
+TEST(Bootstrap, OneClassHasNoInterval) {
+  CounterRandom random(3, 0, 0);
+  const Case one = draw_case(random, 30, 1);
+  BootstrapOptions options;
+  options.classes = one.classes;
+  const RankIntervals got = bootstrap(Context(1), one.a, kRecallAt, options);
+  EXPECT_EQ(got.units, 1);
+  EXPECT_TRUE(std::isnan(got.map.low) && std::isnan(got.recall[0].high));
+  EXPECT_TRUE(holds(remark_on_few(got, "classes"), "one of the classes alone"));
+  const RankIntervals of_queries = bootstrap(Context(1), one.a, kRecallAt, {});
+  EXPECT_EQ(remark_on_few(of_queries, "queries"), "");
+  EXPECT_GE(of_queries.resamples, 1000);
+}
+
+// The farther out the ends, the more resamples they take.
+TEST(Bootstrap, EnoughResamplesForTheEnds) {
+  CounterRandom random(4, 0, 0);
+  const Case many = draw_case(random, 4000, 2);
+  EXPECT_NEAR(bootstrap(Context(2), many.a, kRecallAt, {}).resamples, 1000, 5);
+  EXPECT_NEAR(bootstrap(Context(2), many.a, kRecallAt, {.confidence = 0.99}).resamples, 5000, 50);
+  const Case few = draw_case(random, 30, 4);
+  BootstrapOptions options;
+  options.classes = few.classes;
+  EXPECT_EQ(bootstrap(Context(2), few.a, kRecallAt, options).resamples, 50'000);
 }
 
 TEST(Bootstrap, RefusesRunsOnOtherQueries) {

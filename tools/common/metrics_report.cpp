@@ -125,8 +125,9 @@ nlohmann::json pairs_json(const Metrics& m) {
 nlohmann::json intervals_json(const Metrics& m, const Intervals& intervals) {
   const RankIntervals& values = intervals.values;
   nlohmann::json out = {{"confidence", intervals.confidence},
-                        {"resamples", intervals.resamples},
+                        {"resamples", values.resamples},
                         {"over", intervals.over},
+                        {"units", values.units},
                         {"r_precision", pair_of(values.r_precision)},
                         {"map_at_r", pair_of(values.map_at_r)},
                         {"map", pair_of(values.map)}};
@@ -160,8 +161,9 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
       protocol.empty() ? "" : fmt::format("{}, ", protocol), protocol_text(m),
       grouped_count(m.num_queries_valid, "query"), grouped(m.num_queries - m.num_queries_valid));
   if (intervals != nullptr) {
-    out += fmt::format("intervals hold {:g} % of {} resamples of {}\n", 100 * intervals->confidence,
-                       grouped(intervals->resamples), intervals->over);
+    out += fmt::format("{:g} % intervals, from {} resamples of {} {}\n",
+                       100 * intervals->confidence, grouped(intervals->values.resamples),
+                       grouped(intervals->values.units), intervals->over);
   }
   out += '\n';
   const auto ranked = [&](const std::string& metric, double value, const Interval* interval) {

@@ -28,12 +28,11 @@ nlohmann::json pairs_json(const Metrics& metrics);
 
 struct Intervals {
   double confidence = 0.95;
-  int resamples = 0;
   std::string over;  // the resampled unit: "classes"
   RankIntervals values;
 };
 
-// {"confidence", "resamples", "over", "recall_at_1": [low, high], ...}
+// {"confidence", "resamples", "over", "units", "recall_at_1": [low, high], ...}
 nlohmann::json intervals_json(const Metrics& metrics, const Intervals& intervals);
 
 // Means over draws under the keys of metrics_json(), each with a deviation

@@ -1,6 +1,7 @@
 #include "tools/eval/compare.h"
 
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
@@ -60,6 +61,14 @@ struct RunRemarks {
   std::vector<std::string> notes;
 };
 
+std::string told_apart(const Interval& difference) {
+  if (!std::isfinite(difference.low)) return "no interval";
+  return fmt::format("{:+.4f} to {:+.4f}   {}", difference.low, difference.high,
+                     difference.low > 0    ? "B is higher"
+                     : difference.high < 0 ? "A is higher"
+                                           : "not told apart");
+}
+
 void say(const std::string& what, const std::vector<ReportedRun>& runs,
          const std::vector<RunRemarks>& remarks, const std::vector<Compared>& rows,
          double confidence) {
@@ -72,11 +81,8 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
   print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", "", "A", "B", "B - A",
         100 * confidence);
   for (const Compared& row : rows) {
-    const char* told = row.difference.low > 0    ? "B is higher"
-                       : row.difference.high < 0 ? "A is higher"
-                                                 : "not told apart";
-    print("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {:+.4f} to {:+.4f}   {}\n", row.name, row.a,
-          row.b, row.b - row.a, row.difference.low, row.difference.high, told);
+    print("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {}\n", row.name, row.a, row.b, row.b - row.a,
+          told_apart(row.difference));
   }
   print(
       "\nThe intervals are over other pictures: another seed of the training may differ by "
@@ -143,13 +149,17 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   const std::vector<Compared> table = compared(a, b, difference);
   say(rows.queries.text, runs, remarks, table, confidence_of(statistics));
   std::vector<std::string> notes = notes_of(runs, remarks);
+  const std::string few = remark_on_few(difference, statistics.resample);
+  if (!few.empty()) note(notes.emplace_back(few));
   json result = {{"data", network.data},
                  {"split", network.split},
                  {"skipped_images", rows.queries.skipped_images},
                  {"protocol", protocol_text(a)},
                  {"notes", notes},
                  {"confidence", confidence_of(statistics)},
-                 {"resampled", statistics.resample}};
+                 {"resampled", statistics.resample},
+                 {"resamples", difference.resamples},
+                 {"units", difference.units}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Metrics metrics = runs[i].metrics;
     if (!measures.per_query) metrics.per_query = {};

@@ -1,5 +1,6 @@
 #include "tools/eval/statistics.h"
 
+#include "engine/base/note.h"
 #include "engine/system/signals.h"
 #include "retrieval/passes/largest_score.h"
 #include "tools/cli/progress.h"
@@ -82,10 +83,10 @@ nlohmann::json row_json(const GroupMetrics& row) {
 void StatisticsOptions::add_to(Flags& flags) {
   flags
       .add("--confidence", confidence,
-           "add intervals that hold this share of 1,000 resamples of the test set: 0.95. "
-           "Two results whose intervals lie apart differ by more than the choice of pictures; "
-           "another seed of the training may differ by more")
-      .check(in_range(0.5, 0.9999));
+           "add the intervals in which this share of test sets of such pictures would lie, by "
+           "resampling: 0.95. Two results whose intervals lie apart differ by more than the choice "
+           "of pictures; another seed of the training may differ by more")
+      .check(in_range(0.5, 0.999));
   flags
       .add(
           "--resample", resample,
@@ -132,8 +133,10 @@ Statistics take_statistics(const Context& context, const EvaluatedRows& rows,
   Statistics out;
   if (options.confidence > 0) {
     const BootstrapOptions bootstrapping = bootstrap_options(queries, options, common);
-    out.intervals = {options.confidence, bootstrapping.resamples, options.resample,
+    out.intervals = {options.confidence, options.resample,
                      bootstrap(context, metrics.per_query, metrics.recall_at, bootstrapping)};
+    const std::string few = remark_on_few(out.intervals->values, options.resample);
+    if (!few.empty()) note(few);
   }
   if (options.per_class) {
     out.classes = metrics_by_group(metrics.per_query, queries.set.labels);

@@ -17,6 +17,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <span>
@@ -120,6 +121,8 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
   report.queries = &queries.set;
   report.gallery = gallery ? &gallery->set : nullptr;
   report.runs = std::move(file.runs);
+  const std::string few = remark_on_few(report.runs.front().intervals, file.statistics.resample);
+  if (!few.empty() && std::ranges::count(report.notes, few) == 0) report.notes.push_back(few);
   report.difference = file.difference;
   report.confidence = confidence_of(file.statistics);
   report.resampled = file.statistics.resample;

@@ -57,12 +57,13 @@ Metrics made_up_metrics() {
 }
 
 const Intervals kIntervals = {.confidence = 0.9,
-                              .resamples = 1000,
                               .over = "classes",
                               .values = {.recall = {{0.31, 0.32}, {0.33, 0.34}},
                                          .r_precision = {0.35, 0.36},
                                          .map_at_r = {0.37, 0.38},
-                                         .map = {0.39, 0.41}}};
+                                         .map = {0.39, 0.41},
+                                         .units = 12,
+                                         .resamples = 1000}};
 
 TEST(MetricsReport, EveryNumberOfTheJsonStandsUnderItsName) {
   const Metrics m = made_up_metrics();
@@ -88,7 +89,8 @@ TEST(MetricsReport, EveryNumberOfTheJsonStandsUnderItsName) {
                                                   {"num_pairs_negative", 5678}};
   for (const auto& [key, value] : expected) EXPECT_EQ(metrics.at(key), value) << key;
   EXPECT_EQ(intervals_json(m, kIntervals),
-            nlohmann::json::parse(R"({"confidence": 0.9, "resamples": 1000, "over": "classes",
+            nlohmann::json::parse(
+                R"({"confidence": 0.9, "resamples": 1000, "over": "classes", "units": 12,
                 "recall_at_1": [0.31, 0.32], "recall_at_10": [0.33, 0.34],
                 "r_precision": [0.35, 0.36], "map_at_r": [0.37, 0.38], "map": [0.39, 0.41]})"));
   EXPECT_EQ(pairs_json(m), nlohmann::json::parse(R"({
@@ -100,7 +102,7 @@ TEST(MetricsReport, EveryNumberOfTheJsonStandsUnderItsName) {
 TEST(MetricsReport, EveryNumberOfTheTableStandsInItsLine) {
   const std::string table = metrics_table("e.h5", made_up_metrics(), "sop", &kIntervals);
   EXPECT_TRUE(holds(table, "\n5 queries with a relevant candidate; left out: 2 without\n"));
-  EXPECT_TRUE(holds(table, "\nintervals hold 90 % of 1,000 resamples of classes\n"));
+  EXPECT_TRUE(holds(table, "\n90 % intervals, from 1,000 resamples of 12 classes\n"));
   const std::pair<const char*, const char*> lines[] = {
       {"R@1", "0.1100   0.3100 to 0.3200; sop"},
       {"R@10", "0.1200   0.3300 to 0.3400; sop"},

@@ -214,10 +214,13 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
                 .code,
             0);
   const std::string note = "folder:" + in("one") + ": all of it is one class";
-  ASSERT_EQ(said()["notes"].size(), 2U) << said()["notes"];
+  ASSERT_EQ(said()["notes"].size(), 3U) << said()["notes"];
   EXPECT_TRUE(said()["notes"][0].get<std::string>().starts_with("R@"));
   EXPECT_TRUE(said()["notes"][1].get<std::string>().starts_with(note));
-  EXPECT_TRUE(holds(page("one.html").text, note));
+  const std::string few = "there is one of the classes alone to draw from";
+  EXPECT_TRUE(said()["notes"][2].get<std::string>().starts_with(few));
+  EXPECT_TRUE(said()["difference"]["map"]["low"].is_null());
+  for (const std::string& text : {note, few}) EXPECT_TRUE(holds(page("one.html").text, text));
 
   // A run compared with itself must show no difference.
   const Finished itself =
@@ -279,8 +282,9 @@ TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
     const json result = said();
     EXPECT_EQ(result["runs"][a]["classes_trained_on"], 8);
     EXPECT_EQ(result["runs"][1 - a]["classes_trained_on"], 0);
-    ASSERT_EQ(result["notes"].size(), 2U) << result["notes"];
-    const json& own = result["notes"][first ? 0 : 1];  // the other is of both
+    ASSERT_EQ(result["notes"].size(), 3U) << result["notes"];
+    const json& own = result["notes"][first ? 0 : 1];  // the others are of both
+    EXPECT_TRUE(holds(result["notes"][2].get<std::string>(), "there are 8 classes alone"));
     EXPECT_TRUE(own.get<std::string>().starts_with(noted)) << result["notes"];
     for (const std::string& text : {seen, unseen, noted}) EXPECT_TRUE(holds(page().text, text));
   }
