@@ -51,6 +51,7 @@ TEST(BenchLoaderDevice, TheInputHoldsTheLastPicturesAsNumbers) {
   const DeviceLoaderTimes times = time_device_loader(
       context, {Precision::kTf32, kImages, 0, kBatch, kSide}, table, loader, other);
   EXPECT_GT(times.loader, 0);
+  EXPECT_GT(times.stage, 0);
   EXPECT_GT(times.upload, 0);
   EXPECT_GT(times.input, 0);
   const std::int64_t shown[kBatch] = {4, 5, 2, 3};
@@ -91,7 +92,8 @@ TEST(BenchLoaderDevice, TheFileHasTheKeysOfTheCpuAndOfTheGpu) {
   EXPECT_EQ(gpu["precision"], "fp16");
   EXPECT_EQ(gpu["upload_bytes"], 16 * 16 * 3);
   EXPECT_EQ(gpu["input_bytes"], 16 * 16 * (3 + 2 * 4));
-  for (const char* key : {"upload_ms", "input_ms", "decode_ms", "images_per_second", "share"}) {
+  for (const char* key :
+       {"stage_ms", "upload_ms", "input_ms", "decode_ms", "images_per_second", "share"}) {
     EXPECT_GT(gpu[key].get<double>(), 0) << key;
     EXPECT_LE(gpu[std::string(key) + "_min"].get<double>(), gpu[key].get<double>()) << key;
   }

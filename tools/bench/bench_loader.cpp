@@ -100,7 +100,7 @@ class BenchLoader final : public Command {
     const int resize = resize_ > 0 ? resize_ : (size_ * 8 + 3) / 7;
     const AugmentOptions augmentation = parse_augment(augment_, center_crop(size_, resize));
     const std::int64_t images = std::min<std::int64_t>(images_, data.size());
-    std::vector<double> decode, reduce, to_float, rate, share, upload, input, floor;
+    std::vector<double> decode, reduce, to_float, rate, share, stage, upload, input, floor;
     for (int repeat = 0; repeat < repeats_; ++repeat) {
       // Stages and loader alternate, so that a busy machine slows both alike.
       const Stages stages = measure_stages(data, augmentation, images, common.seed);
@@ -109,6 +109,7 @@ class BenchLoader final : public Command {
       to_float.push_back(stages.to_float);
       const DeviceLoaderTimes times =
           measure_loader(context, data, augmentation, images, common.seed, stages.crops);
+      stage.push_back(times.stage);
       upload.push_back(times.upload);
       input.push_back(times.input);
       rate.push_back(1e3 / times.loader);
@@ -128,13 +129,17 @@ class BenchLoader final : public Command {
     put(json, "float_ms", summarize(to_float));
     put(json, "share", summarize(share));
     if (context.on_gpu()) {
+      put(json, "stage_ms", summarize(stage));
       put(json, "upload_ms", summarize(upload));
       put(json, "input_ms", summarize(input));
       put(json, "floor_ms", summarize(floor));
       json.update(device_keys(context.cuda()));
-      print("{}, {}: upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms (floor {:.4f})\n",
-            context.cuda().name(), precision_, summarize(upload).median, device_floor_.upload_ms,
-            summarize(input).median, device_floor_.input_ms);
+      print(
+          "{}, {}: staging {:.4f} ms  upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms "
+          "(floor "
+          "{:.4f})\n",
+          context.cuda().name(), precision_, summarize(stage).median, summarize(upload).median,
+          device_floor_.upload_ms, summarize(input).median, device_floor_.input_ms);
     }
     print(
         "{}  {} to {} x {}, {}\n"

@@ -25,7 +25,8 @@ struct DeviceLoaderShape {
 // Milliseconds per image.
 struct DeviceLoaderTimes {
   double loader = 0;        // from files to numbers on the GPU, with all stages overlapped
-  double upload = 0;        // the upload alone: page-locked memory, bus, destination
+  double stage = 0;         // the host's copy into page-locked memory alone, by its clock
+  double upload = 0;        // the way over the bus alone, by the GPU's clock
   double input = 0;         // the conversion kernel alone, by the GPU's clock
   std::vector<float> last;  // the network's input for the last batch
 };

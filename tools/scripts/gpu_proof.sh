@@ -4,9 +4,9 @@
 # network: uses the programs that are built, and skips, with a reason, pieces that lack something. A piece that fails
 # does not stop the others. A piece that its limit ends says what it has found by then.
 #
-# Usage: tools/scripts/gpu_proof.sh list          the pieces, with the seconds each may take
+# Usage: tools/scripts/gpu_proof.sh list          the pieces, with the seconds kept for each
 #        tools/scripts/gpu_proof.sh all           every piece, one after the other
-#        tools/scripts/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, rest
+#        tools/scripts/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, fourth, rest
 # Variables: BUILD=build         the build folder
 #            RESULTS=...         the output folder (bench/results/DATE-GPU): NAME.txt for each piece, NAME.json for some
 #            ARCHIVE=FILE        a .tar.gz of RESULTS, written anew after every piece
@@ -29,27 +29,29 @@ run_limit=${TEST_LIMIT:-40}
 parallel=${PARALLEL:-6}
 
 # A line without spaces opens a group: the pieces for one call of nine minutes, except for `rest`. The seconds after a
-# piece's name are its limit: a piece that hangs must leave time for the others.
+# piece's name are kept for it: a piece that hangs must leave time for the others. In a call with TIME it also has the
+# seconds that nothing after it needs.
 pieces='
 first:
-starts            150 s  four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
-conformance       300 s  every test of GPU code, each by itself: losses, layers, networks, optimizer (cuda_test)
-golden            120 s  losses, networks and metrics against the values of PyTorch
-replay             60 s  a run in CUDA graphs equals the run without them, bit for bit
-description        60 s  how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
+starts            120 s  four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
+conformance       210 s  every test of GPU code, each by itself: losses, layers, networks, optimizer (cuda_test)
+golden            120 s  losses, metrics and networks against the values of PyTorch
+replay             50 s  a run in CUDA graphs equals the run without them, bit for bit
+description        40 s  how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 second:
-step              100 s  ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
-step-compile      200 s  the same beside torch.compile
-tuned-train       180 s  as step with batch norm on the batch, its engines and ways timed first
-tuned-frozen      180 s  the same with batch norm frozen
+step              110 s  ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
+step-compile      220 s  the same beside torch.compile
+tuned-train       200 s  as step with batch norm on the batch, its engines and ways timed first
 third:
-fusions           200 s  what the step would gain from batch norm computed in the convolutions beside it
-profile-train     120 s  the table of a step, kernel by kernel, batch norm on the batch
-profile-frozen    120 s  the same with batch norm frozen
-memcheck          150 s  compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
-racecheck         150 s  compute-sanitizer: races in shared memory, in the same
+profile-train     110 s  the table of a step, kernel by kernel, batch norm on the batch
+profile-frozen    110 s  the same with batch norm frozen
 eval               90 s  evaluation at the size of SOP beside torch and faiss
-losses            200 s  every loss at N = 128 to 8192, D = 512, beside its floor
+losses            100 s  every loss at N = 128 to 8192, D = 512, beside its floor
+fusions           130 s  what the step would gain from batch norm computed in the convolutions beside it
+fourth:
+tuned-frozen      200 s  as tuned-train with batch norm frozen
+memcheck          170 s  compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
+racecheck         170 s  compute-sanitizer: races in shared memory, in the same
 rest:
 initcheck         300 s  compute-sanitizer: reads of memory nobody wrote, in the same
 synccheck         150 s  compute-sanitizer: barriers that not all threads reach, in the same
@@ -234,10 +236,24 @@ piece_description() {
   echo "$results/description.json, engines.txt"
 }
 
+# Each topic in a process of its own, like the tests; the networks, which take longest, at the end.
 piece_golden() {
-  need_bin golden
-  says --device "$bin/golden" || skip "golden has no --device; build a newer version"
-  "$bin/golden" tests/golden --device cuda || fail "golden values: exit code $?"
+  need_flag --device golden
+  local topic code broken=() failed
+  touch "$work/unsaid"
+  tally() {
+    mapfile -t failed < <(sed -nE 's/^FAIL ([^ ]*).*/\1/p' "$work/unsaid")
+    echo "$(grep -c '^pass ' "$work/unsaid") passed, ${#failed[@]} failed$(named ": " "${failed[@]}")$(
+      named "; ended with an exit code: " "${broken[@]}")"
+  }
+  for topic in losses metrics networks; do
+    bounded "$limit" "$bin/golden" tests/golden $topic --device cuda >>"$work/unsaid" 2>&1
+    code=$?
+    [ $code = 0 ] || broken+=("$topic $code")
+  done
+  cat "$work/unsaid"
+  [ ${#broken[@]} = 0 ] || fail "$(tally)"
+  tally
 }
 
 piece_replay() {
@@ -645,16 +661,21 @@ export results=${RESULTS:-bench/results/$(date -u +%F)-$slug}
 mkdir -p "$results"
 echo "$device, commit $commit, results in $results"
 failures=0
+later=0  # seconds kept for the pieces that have not begun
+for name in $wanted; do later=$((later + $(limit_of "$name"))); done
 for name in $wanted; do
   left=$(limit_of "$name")
-  left=$((limit < left ? limit : left))
+  later=$((later - left))
   if [ -n "${TIME:-}" ]; then
+    spare=$((TIME - SECONDS - later))
+    left=$((spare > left ? spare : left))
     left=$((TIME - SECONDS < left ? TIME - SECONDS : left))
     if [ $left -le 0 ]; then
       echo "$name and what comes after it: not begun, $TIME s are over"
       break
     fi
   fi
+  left=$((limit < left ? limit : left))
   run_piece "$name" "$left" || failures=$((failures + 1))
   closing_table >"$results/summary.md"
   pack_results

@@ -66,12 +66,14 @@ class Proof(Machine):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = [line.split() for line in done.stdout.splitlines()]
         groups = [words[0] for words in lines if len(words) == 1]
-        self.assertEqual(groups, ["first:", "second:", "third:", "rest:"])
+        self.assertEqual(groups, ["first:", "second:", "third:", "fourth:", "rest:"])
         names = [words[0] for words in lines if len(words) > 1]
         self.assertEqual(names[:3], ["starts", "conformance", "golden"])
-        third = lines[lines.index(["third:"]) + 1:lines.index(["rest:"])]
-        self.assertEqual([words[0] for words in third],
-                         ["fusions", "profile-train", "profile-frozen", "memcheck", "racecheck", "eval", "losses"])
+        third = lines[lines.index(["third:"]) + 1:lines.index(["fourth:"])]
+        self.assertEqual([words[0] for words in third], ["profile-train", "profile-frozen", "eval", "losses", "fusions"])
+        for one, after in zip(groups, groups[1:]):  # a call of nine minutes holds a group
+            kept = [int(words[1]) for words in lines[lines.index([one]) + 1:lines.index([after])]]
+            self.assertLessEqual(sum(kept), 540, one)
         for words in lines:
             self.assertTrue(len(words) == 1 or 30 <= int(words[1]) <= 540 and words[2] == "s", words)
         self.assertEqual(len(names), len(set(names)))
@@ -191,7 +193,7 @@ class Proof(Machine):
     def test_results_so_far_are_in_the_archive_and_nothing_begins_after_the_time(self):
         self.with_gpu()
         self.made_up_tests()
-        self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; tar -tzf all.tar.gz; sleep 30")
+        self.command("build/bin/golden", "[ $1 = --help ] && echo --device && exit; tar -tzf all.tar.gz; sleep 30")
         done = self.run_proof("conformance", "golden", "replay", ARCHIVE="all.tar.gz", TIME="4",
                               COMMIT="abc, with changes")
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -230,7 +232,7 @@ class Proof(Machine):
         self.assertEqual(done.returncode, 0, done.stderr)
         table = done.stdout[done.stdout.index("| piece |"):]
         self.assertEqual([line.split()[1] for line in table.splitlines()[2:]],
-                         ["step", "step-compile", "tuned-train", "tuned-frozen"])
+                         ["step", "step-compile", "tuned-train"])
 
     # What comes out of compute-sanitizer is OUTPUT, after what the program says.
     def made_up_sanitizer(self):
@@ -346,12 +348,17 @@ class Proof(Machine):
     def test_a_failed_piece_does_not_stop_the_others(self):
         self.with_gpu()
         self.command("build/bin/cuda_test", "exit 1")
-        self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; echo '9 passed, 0 failed'")
+        self.command("build/bin/golden", """[ $1 = --help ] && echo --device && exit
+            [ $2 != "$BROKEN" ] || echo "FAIL $2/b.h5  is off"; echo "pass $2/a.h5  0.1"; [ $2 != "$BROKEN" ]""")
         done = self.run_proof("conformance", "golden", "losses-peers")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.result("conformance")["result"], "failed")
         self.assertEqual(self.result("conformance")["finding"], "no test ran")
-        self.assertEqual(self.result("golden")["finding"], "9 passed, 0 failed")
+        self.assertEqual(self.result("golden")["finding"], "3 passed, 0 failed")
+        self.run_proof("golden", BROKEN="metrics")
+        self.assertEqual((self.result("golden")["result"], self.result("golden")["finding"]), (
+            "failed", "3 passed, 1 failed: metrics/b.h5; ended with an exit code: metrics 1"))
+        self.run_proof("golden")
         self.assertEqual(self.result("losses-peers")["finding"], "build/bin/bench is not there; build it first")
         table = done.stdout[done.stdout.index("| piece |"):]
         self.assertEqual([line.split(" | ")[1] for line in table.splitlines()[2:]], ["failed", "passed", "skipped"])
@@ -436,7 +443,7 @@ class Proof(Machine):
 
     def test_a_piece_that_takes_too_long_is_ended(self):
         self.with_gpu()
-        self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; sleep 30")
+        self.command("build/bin/golden", "[ $1 = --help ] && echo --device && exit; sleep 30")
         done = self.run_proof("golden", LIMIT="1")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.result("golden")["result"], "over 1 s")
@@ -445,10 +452,19 @@ class Proof(Machine):
         self.with_gpu()
         script = self.path / "tools/scripts/gpu_proof.sh"
         script.write_text(re.sub(r"(?m)^golden +[0-9]+ s", "golden              1 s", script.read_text()))
-        self.command("build/bin/golden", "[ $# = 0 ] && echo --device >&2 && exit 2; echo '7 passed'; exec sleep 30")
-        self.assertEqual(self.run_proof("golden", TIME="20").returncode, 1)
+        self.command("build/bin/golden", "[ $1 = --help ] && echo --device && exit; echo 'pass a'; exec sleep 30")
+        self.assertEqual(self.run_proof("golden").returncode, 1)
         self.assertEqual((self.result("golden")["result"], self.result("golden")["finding"]),
-                         ("over 1 s", "cut off; last: 7 passed"))
+                         ("over 1 s", "cut off: 1 passed, 0 failed"))
+
+    def test_a_piece_has_the_time_that_nothing_after_it_needs(self):
+        self.with_gpu()
+        script = self.path / "tools/scripts/gpu_proof.sh"
+        script.write_text(re.sub(r"(?m)^(golden|replay) +[0-9]+ s", r"\1          2 s", script.read_text()))
+        self.command("build/bin/golden", "[ $1 = --help ] && echo --device && exit; exec sleep 30")
+        for words, seconds in ((("golden",), "[345]"), (("golden", "replay"), "[23]")):
+            self.run_proof(*words, TIME="5")
+            self.assertRegex(self.result("golden")["result"], f"^over {seconds} s$", words)
 
     # `bench` made up: a step is captured as it was asked for, or as CAPTURED says.
     def made_up_bench(self):
