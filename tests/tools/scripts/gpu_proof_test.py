@@ -544,7 +544,7 @@ class Proof(Machine):
         self.with_gpu()
         self.command("build/bin/bench", """case "$*" in
             *--help) echo --fusions; exit ;;
-            --version) exit ;;
+            --version | *resnet20*) exit ;;
             esac
             echo "$*" >asked
             echo 'sums of the output  3  0.1 0.2 0.1 0.0  fp16 conv'
