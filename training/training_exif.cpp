@@ -26,12 +26,11 @@ DataSpec with_training_exif(DataSpec spec, const std::string& before) {
   return spec;
 }
 
-std::string note_other_exif(const std::string& before, const std::string& data) {
-  const DataSpec spec = parse_data_spec(data);
+std::string note_other_exif(const std::string& before, const DataSpec& spec) {
   const std::string now = spec.get("exif", "ignore");
   if (before.empty() || spec.path.empty() || before == now) return "";
   std::string text = fmt::format("the network was trained on pictures with exif={}, {} has exif={}",
-                                 before, data, now);
+                                 before, spec.text(), now);
   note(text);
   return text;
 }

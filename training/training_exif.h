@@ -16,9 +16,8 @@ std::string training_exif(const Checkpoint& checkpoint);
 // trained so (`before`, from training_exif()).
 DataSpec with_training_exif(DataSpec spec, const std::string& before);
 
-// Prints a note if `data`, a data specification, treats EXIF differently from the network's
-// training data (`before`, from training_exif()), and returns it; "": none. Throws UsageError if
-// `data` is not a specification.
-std::string note_other_exif(const std::string& before, const std::string& data);
+// Prints a note if the data treat EXIF differently from the network's training data (`before`, from
+// training_exif()), and returns it; "": none.
+std::string note_other_exif(const std::string& before, const DataSpec& spec);
 
 }  // namespace rk

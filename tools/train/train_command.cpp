@@ -250,7 +250,7 @@ class Train final : public Command {
     for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
     const std::string taken = adopt_model(table_, settings_, *start.weights);
     if (!taken.empty() && !common.quiet) tell("as {} has it: {}", settings_.weights, taken);
-    note_other_exif(training_exif(*start.weights), settings_.data);
+    note_other_exif(training_exif(*start.weights), read_data_spec(settings_.data));
   }
 
   // Returns the settings in which a resumed run differs from the original, with a line for each;

@@ -124,6 +124,14 @@ TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   EXPECT_TRUE(result.at("notes").at(0).get<std::string>().starts_with(held)) << result.at("notes");
   EXPECT_TRUE(holds(file_text(in("r.html")), held));
   EXPECT_NE(said.find("all rows have length 3"), std::string::npos) << said;
+  EXPECT_EQ(said.find("--split"), std::string::npos) << said;  // which is for pictures
+  // A copy under another label flatters nothing.
+  folder_.write("other.npy", npy_labels({5, 2, 2}));
+  ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery",
+                      in("g.npy"), "--gallery-labels", in("other.npy")},
+                     &said),
+            0);
+  EXPECT_EQ(said.find(" too and "), std::string::npos) << said;
 }
 
 // A line of its own for the gallery would reach the terminal as a literal "\n".

@@ -464,6 +464,12 @@ TEST_F(FolderRun, EvalTurnsPicturesAsTheNetworkLearntThem) {
   const std::vector<float> unsaid = first_row(data);
   EXPECT_EQ(unsaid, first_row(data + ",exif=turn"));
   EXPECT_NE(unsaid, first_row(data + ",exif=ignore"));
+  // learnt.h5 now is what was ignored; queries are turned.
+  const Finished mixed =
+      eval({"--checkpoint", best("learnt_run"), "--data", data, "--gallery", in("learnt.h5")});
+  EXPECT_EQ(mixed.code, 0) << mixed.err;
+  EXPECT_TRUE(holds(mixed.err, "learnt.h5: its pictures were embedded with exif=ignore, those of " +
+                                   data + " with exif=turn"));
 }
 
 // If a network was trained on turned pictures, exported files must turn them or say so, and a run
@@ -487,9 +493,10 @@ TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
   ASSERT_EQ(convert({"--from-run", in("turned_run"), in("t.safetensors")}).code, 0);
   const std::string note =
       "note: the network was trained on pictures with exif=turn, " + data + " has exif=ignore";
-  for (const char* weights : {"turned_run/best.h5", "t.safetensors"}) {
+  for (const auto& [weights, name] : {std::pair{"turned_run/best.h5", data},
+                                      std::pair{"t.safetensors", in("turned")}}) {  // PATH alone
     const Finished again = train("turned", std::string("again_") + weights[1],
-                                 {"--weights", in(weights), "--data", data, "--test-data", flat()});
+                                 {"--weights", in(weights), "--data", name, "--test-data", flat()});
     EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_TRUE(holds(again.err, note)) << again.err;
   }

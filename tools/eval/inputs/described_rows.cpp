@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -24,19 +25,25 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
                        [&](std::int64_t label) { return first.contains(label); });
 }
 
-// Counts the queries that are also in the gallery: by path if both sets have paths, otherwise by
-// equal numbers. With cameras the count is 0, since rows of the same class and camera are no
+// Counts the queries that are also in the gallery, of the same class: by path if both sets have
+// paths, otherwise by equal numbers. A copy under another label flatters nothing. With cameras the count is 0, since rows of the same class and camera are no
 // candidates.
 std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
   if (!queries.cameras.empty() && !gallery.cameras.empty()) return 0;
   const bool by_path = !queries.paths.empty() && !gallery.paths.empty();
-  const auto what_is = [&](const EmbeddingSet& set, std::int64_t row) -> std::string_view {
-    if (by_path) return set.paths[static_cast<std::size_t>(row)];
+  using Picture = std::pair<std::int64_t, std::string_view>;  // the label, and what tells it
+  const auto what_is = [&](const EmbeddingSet& set, std::int64_t row) -> Picture {
+    const std::int64_t label = set.labels[static_cast<std::size_t>(row)];
+    if (by_path) return {label, set.paths[static_cast<std::size_t>(row)]};
     const std::span<const std::byte> bytes = std::as_bytes(set.values().subspan(
         static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    return {label, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
   };
-  std::unordered_map<std::string_view, std::int64_t> missing;  // queries not found yet
+  const auto hash = [](const Picture& picture) {
+    return std::hash<std::string_view>()(picture.second) ^ std::hash<std::int64_t>()(picture.first);
+  };
+  // Queries not found yet.
+  std::unordered_map<Picture, std::int64_t, decltype(hash)> missing(0, hash);
   for (std::int64_t i = 0; i < queries.count(); ++i) ++missing[what_is(queries, i)];
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < gallery.count(); ++i) {
@@ -84,10 +91,18 @@ RowsDescription describe(const EvaluatedRows& rows) {
                     gallery.name));
   } else if (const std::int64_t again = count_found_again(queries.set, gallery.set); again > 0) {
     out.notes.push_back(fmt::format(
-        "{} of the {} in {} {} in {} too and {} found first, which flatters every figure; give "
-        "queries that the gallery does not hold (--split query)",
+        "{} of the {} in {} {} in {} too and {} {}, which flatters every figure; give queries that "
+        "the gallery does not hold{}",
         again, counted(queries.count(), "row"), queries.name, again == 1 ? "is" : "are",
-        gallery.name, again == 1 ? "is" : "are"));
+        gallery.name, again == 1 ? "finds" : "find", again == 1 ? "itself" : "themselves",
+        queries.part.empty() ? "" : " (--split query)"));
+  }
+  const std::string &turned = queries.set.exif, &others = gallery.set.exif;
+  if (!turned.empty() && !others.empty() && turned != others) {
+    out.notes.push_back(
+        fmt::format("{}: its pictures were embedded with exif={}, those of {} with exif={}; embed "
+                    "both alike",
+                    gallery.name, others, queries.name, turned));
   }
   for (const std::string& text : out.notes) note(text);
   return out;

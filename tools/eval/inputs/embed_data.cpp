@@ -145,7 +145,7 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   rows.part = data.part();
   rows.text = data_text(spec, data);
   rows.categories = data.categories();
-  for (std::string text : {note_rotated(data), note_other_exif(exif, spec.text())}) {
+  for (std::string text : {note_rotated(data), note_other_exif(exif, spec)}) {
     if (!text.empty()) rows.notes.push_back(std::move(text));
   }
   rows.skipped_images = static_cast<std::int64_t>(embedder.bad_images().size());
