@@ -34,10 +34,11 @@ EpochEvaluation::EpochEvaluation(const Context& context, const CommonOptions& co
   }
 }
 
-void EpochEvaluation::plan(Parameters& parameters, Precision precision) {
-  embedder_ = std::make_unique<Embedder>(context_, parameters, model_description(settings_),
-                                         evaluation_batch(settings_, held_out()), precision);
-  reserved_bytes_ = plan_evaluation(*embedder_, settings_);
+void EpochEvaluation::plan(Parameters& parameters) {
+  if (!held_out_) return;
+  PlannedEvaluation planned = plan_evaluation(context_, parameters, settings_, held_out());
+  embedder_ = std::move(planned.embedder);
+  reserved_bytes_ = planned.bytes;
 }
 
 std::optional<ordered_json> EpochEvaluation::evaluate(std::int64_t step) {

@@ -26,9 +26,9 @@ class EpochEvaluation {
   const Dataset* held_out() const { return held_out_ ? &*held_out_ : nullptr; }
   const Dataset* train_sample() const { return train_sample_ ? &*train_sample_ : nullptr; }
 
-  // Plans the network, which shares the trainer's parameters; call once, before evaluate(). Throws
-  // DeviceError naming --eval-batch.
-  void plan(Parameters& parameters, Precision precision);
+  // Plans the network, which shares the trainer's parameters, if something is held out; call once,
+  // before evaluate(). Throws DeviceError naming --eval-batch.
+  void plan(Parameters& parameters);
   std::size_t reserved_bytes() const { return reserved_bytes_; }
 
   // The metrics of the held-out classes after `step` steps, and under "train" those of the sample:

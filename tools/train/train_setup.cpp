@@ -97,7 +97,7 @@ TrainSetup::TrainSetup(const Context& context, const CommonOptions& common, Trai
   trainer =
       trainer_within_memory({context, settings, held_out, loading, start.open_chunk}, options);
   progress.reset();
-  evaluation.plan(trainer->parameters(), options.precision);
+  evaluation.plan(trainer->parameters());
   new_run.seed = common.seed;
   new_run.environment = environment_of(context, processes);
   new_run.settings = table.values().dump();

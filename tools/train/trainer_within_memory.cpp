@@ -31,10 +31,8 @@ struct BesideTrainer {
 // and then freed; its graphs are found again later.
 std::int64_t evaluation_bytes(const TrainerRequest& request) {
   Parameters none;
-  Embedder embedder(request.context, none, model_description(request.settings),
-                    evaluation_batch(request.settings, request.held_out),
-                    precision_of(request.settings.precision));
-  return static_cast<std::int64_t>(plan_evaluation(embedder, request.settings));
+  return static_cast<std::int64_t>(
+      plan_evaluation(request.context, none, request.settings, request.held_out).bytes);
 }
 
 // Ordered pairs of pictures of one class.
@@ -52,15 +50,14 @@ BesideTrainer bytes_beside(const TrainerRequest& request, const ProcessGroup& pr
   const auto side = static_cast<std::int64_t>(settings.image_size);
   BesideTrainer bytes;
   if (request.context.on_gpu()) {
+    if (request.held_out == nullptr) return bytes;
     // The network and its pictures, and behind them their embeddings.
     constexpr std::int64_t kWidestFeatures = 2048;
     const std::int64_t dim = settings.dim > 0 ? settings.dim : kWidestFeatures;
     bytes.evaluation = evaluation_bytes(request) +
                        2 * evaluation_batch(settings, request.held_out) * 3 * side * side;
-    if (request.held_out != nullptr) {
-      bytes.evaluation +=
-          gpu_evaluation_bytes(request.held_out->size(), dim, positive_pairs(*request.held_out));
-    }
+    bytes.evaluation +=
+        gpu_evaluation_bytes(request.held_out->size(), dim, positive_pairs(*request.held_out));
     return bytes;
   }
   bytes.loading = request.loading;
@@ -96,12 +93,34 @@ std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset* held
   return batch_of(settings.eval_batch, held_out != nullptr ? held_out->size() : 0);
 }
 
-std::size_t plan_evaluation(Embedder& embedder, const TrainSettings& settings) {
+PlannedEvaluation plan_evaluation(const Context& context, Parameters& parameters,
+                                  const TrainSettings& settings, const Dataset* held_out) {
+  const auto plan = [&](std::int64_t batch, Parameters& of) {
+    PlannedEvaluation out{std::make_unique<Embedder>(context, of, model_description(settings),
+                                                     batch, precision_of(settings.precision)),
+                          0};
+    out.bytes = out.embedder->plan();
+    return out;
+  };
+  std::int64_t batch = evaluation_batch(settings, held_out);
+  std::string why;
   try {
-    return embedder.plan();
+    return plan(batch, parameters);
   } catch (const DeviceError& error) {
-    fail<DeviceError>("--eval-batch {}: {}", settings.eval_batch, error.what());
+    why = error.what();
   }
+  while (batch > 1) {
+    batch /= 2;
+    try {
+      Parameters none;
+      plan(batch, none);
+    } catch (const DeviceError&) {
+      continue;
+    }
+    fail<DeviceError>("--eval-batch {}: there is no memory for as many images at a time; use {}{}",
+                      settings.eval_batch, batch, batch > 1 ? " or fewer" : "");
+  }
+  fail<DeviceError>("--eval-batch {}: {}", settings.eval_batch, why);
 }
 
 LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,

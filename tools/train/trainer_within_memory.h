@@ -16,9 +16,15 @@ namespace rk {
 // The batch size of evaluation. held_out: null if there is none.
 std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset* held_out);
 
-// Plans the embedder and returns the bytes that it reserves. Throws DeviceError naming
-// --eval-batch.
-std::size_t plan_evaluation(Embedder& embedder, const TrainSettings& settings);
+struct PlannedEvaluation {
+  std::unique_ptr<Embedder> embedder;
+  std::size_t bytes;  // that it reserves
+};
+
+// Plans evaluation's network on these parameters. Throws DeviceError that names an --eval-batch for
+// which the memory would suffice, if there is one.
+PlannedEvaluation plan_evaluation(const Context& context, Parameters& parameters,
+                                  const TrainSettings& settings, const Dataset* held_out);
 
 // Bytes that loading takes besides the network.
 struct LoadingBytes {

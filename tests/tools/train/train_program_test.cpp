@@ -615,6 +615,10 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
                                              "\\(--eval-batch 1024\\)\n")))
       << many.err;
   EXPECT_FALSE(holds(little.err, "--eval-batch")) << little.err;
+  // Nothing held out needs no memory for evaluation.
+  beside.insert(beside.end(), {"--test-data", "none"});
+  const Finished none = with_free(few, command("none", beside, 1));
+  EXPECT_FALSE(holds(none.err, "for evaluation")) << none.err;
 
   // Without --batch nobody asked for 128 images at once: the run must choose chunks, say so, and
   // record them.
