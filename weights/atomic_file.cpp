@@ -1,5 +1,6 @@
 #include "weights/atomic_file.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 
@@ -86,9 +87,8 @@ class Temporary {
     const std::optional<mode_t> mode = mode_of(target_);
     const std::uint64_t available = calls_.free_bytes(folder_of(target_).c_str());
     if (available < bytes.size()) {
-      fail<InputError>("{}: {:.1f} MiB are needed and {:.1f} MiB are free; make space on that disk",
-                       name, static_cast<double>(bytes.size()) / (1 << 20),
-                       static_cast<double>(available) / (1 << 20));
+      fail<InputError>("{}: {} are needed and {} are free; make space on that disk", name,
+                       size_text(bytes.size()), size_text(available));
     }
     create(name);
     if (mode && calls_.set_mode(descriptor_, *mode) != 0) {

@@ -1,5 +1,6 @@
 #include "weights/run_folder.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
@@ -96,9 +97,9 @@ void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& cal
   const std::uint64_t available = calls.free_bytes(there.c_str());
   if (available < bytes) {
     fail<InputError>(
-        "{}: {:.1f} MiB are needed for checkpoints and {:.1f} MiB are free; make space on that "
-        "disk or give another --out",
-        folder, static_cast<double>(bytes) / (1 << 20), static_cast<double>(available) / (1 << 20));
+        "{}: {} are needed for checkpoints and {} are free; make space on that disk or give "
+        "another --out",
+        folder, size_text(bytes), size_text(available));
   }
 }
 

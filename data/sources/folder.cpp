@@ -66,8 +66,9 @@ std::string ending_of(const std::string& name) {
 }
 
 bool is_image_ending(const std::string& ending) {
-  static constexpr std::array<std::string_view, 11> kEndings{
-      "jpg", "jpeg", "jfif", "png", "bmp", "gif", "webp", "tif", "tiff", "ppm", "pgm"};
+  // The first six are read; the others are refused as pictures, not passed over.
+  static constexpr std::array<std::string_view, 12> kEndings{
+      "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "gif", "webp", "tif", "tiff", "ppm", "pgm"};
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
@@ -281,8 +282,10 @@ FoundClasses find_classes(const fs::path& base, const char* too_deep = kMoveUp) 
       return;
     }
     if (listing.images.empty()) {
-      fail<InputError>("{}: a class without images ({}); add some or remove the folder",
-                       (base / path).string(), text_of(listing.others));
+      fail<InputError>(
+          "{}: a class without images ({}); add some, by names that end in .jpg, .png or .bmp, or "
+          "remove the folder",
+          (base / path).string(), text_of(listing.others));
     }
     add(listing.others, found.left_out);
     ClassFolder one{path, std::move(category), {}};

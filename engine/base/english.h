@@ -1,9 +1,11 @@
-// Words in messages that depend on their neighbours: a noun on its count, an article on its noun.
+// Words in messages that depend on their neighbours: a noun on its count, an article on its noun,
+// the unit of a size on its number.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -30,6 +32,12 @@ template <std::integral T> std::string counted(T count, std::string_view one) {
 inline std::string with_article(std::string_view name) {
   const bool vowel = !name.empty() && std::string_view("aeiou").find(name[0]) != name.npos;
   return fmt::format("{} {}", vowel ? "an" : "a", name);
+}
+
+// "3.1 MiB", below one "812 KiB".
+inline std::string size_text(std::uint64_t bytes) {
+  if (bytes < (std::uint64_t{1} << 20)) return fmt::format("{} KiB", (bytes + 1023) / 1024);
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 }  // namespace rk

@@ -19,7 +19,7 @@ constexpr double kLeft = 72, kRight = 14, kTop = 12, kBottom = 46;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
 constexpr std::size_t kMostMarks = 40;  // a series of up to so many points has a mark on each
 constexpr std::size_t kFewMarks = 12;   // about so many marks on a series of more points
-constexpr std::size_t kMostRows = 41;   // of a table
+constexpr std::size_t kMostRows = 256;  // of a table
 constexpr double kSlack = 1e-6;         // of a step: 0.6 is not exactly 3 steps of 0.2
 constexpr double kSignWidth = 9;        // of the sign over a vertical line
 // Shares of an axis: what one digit of a label takes, and what keeps two labels apart.
@@ -171,23 +171,31 @@ std::string legend(const Chart& chart) {
   return out + "</ul>\n";
 }
 
+struct TableRows {
+  std::vector<double> x;
+  std::size_t of = 0;  // there are so many in the chart
+};
+
 // The x of the table's rows, thinned to kMostRows.
-std::vector<double> table_rows(const Chart& chart) {
+TableRows table_rows(const Chart& chart) {
   std::vector<double> all;
   for (const Series& s : chart.series) all.insert(all.end(), s.x.begin(), s.x.end());
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  if (all.size() <= kMostRows) return all;
+  if (all.size() <= kMostRows) return {all, all.size()};
   std::vector<double> some;
   for (std::size_t i = 0; i < kMostRows; ++i) {
     some.push_back(all[i * (all.size() - 1) / (kMostRows - 1)]);
   }
-  return some;
+  return {some, all.size()};
 }
 
 std::string table(const Chart& chart) {
+  const TableRows rows = table_rows(chart);
   std::string out =
-      "<details class=\"numbers\"><summary>The chart's numbers</summary>"
+      "<details class=\"numbers\"><summary>The chart's numbers" +
+      (rows.x.size() < rows.of ? fmt::format(", {} of {}", rows.x.size(), rows.of) : "") +
+      "</summary>"
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
       "aria-label=\"Table\"><table><thead><tr><th scope=\"col\">";
   out += escaped(chart.x.label) + "</th>";
@@ -198,7 +206,7 @@ std::string table(const Chart& chart) {
     for (std::size_t i = 0; i < s.x.size(); ++i) of[s.x[i]] = s.y[i];
   }
   out += "</tr></thead><tbody>\n";
-  for (const double x : table_rows(chart)) {
+  for (const double x : rows.x) {
     out += fmt::format("<tr><th scope=\"row\">{}</th>", number(x));
     for (const auto& of : values) {
       const auto found = of.find(x);

@@ -318,6 +318,11 @@ TEST(Folder, BadFoldersAreNamed) {
   folder.write("b/readme.txt", "hello");
   EXPECT_TRUE(holds(input_error(folder.spec()), "/b: a class without images (1 .txt)"));
   std::filesystem::remove(folder.path() / "b/readme.txt");
+  std::filesystem::copy_file(folder.path() / "a/1.png", folder.path() / "b/old.jpe");
+  const Dataset mixed = open_dataset(folder.spec(), Split::kTrain);
+  ASSERT_EQ(mixed.size(), 2);
+  EXPECT_EQ(mixed.load(1).width(), mixed.load(0).width());  // by its bytes
+  std::filesystem::remove(folder.path() / "b/old.jpe");
   EXPECT_EQ(text_of(open_dataset(folder.spec(), Split::kTrain).left_out()), "1 empty folder ('b')");
 
   folder.picture("b/1.png", 1);

@@ -103,7 +103,7 @@ TEST(Chart, PointsAreWhereTheAxesSay) {
     EXPECT_EQ(find_all(figure, "circle").size(), (s.x.size() + step - 1) / step + 1);
     // The table has all points, or 41 of them, with four digits.
     const auto rows = find_all(figure, "tr");
-    ASSERT_EQ(rows.size(), std::min<std::size_t>(s.x.size(), 41) + 1);
+    ASSERT_EQ(rows.size(), std::min<std::size_t>(s.x.size(), 256) + 1);
     EXPECT_NEAR(std::stod(rows[1]->children[0].text), s.x.front(), 1e-3 * std::abs(s.x.front()));
     EXPECT_NEAR(std::stod(rows.back()->children[1].text), s.y.back(), 1e-3 * std::abs(s.y.back()));
   }
@@ -149,6 +149,23 @@ TEST(Chart, BinsReachTheirCounts) {
   ASSERT_EQ(paths.size(), 2U);
   // The plot is 394 x 242 at (72, 12): from the bottom to a third, to the top, and down again.
   EXPECT_EQ(paths[1]->attribute("d"), "M72.0 254.0V173.3H269.0V12.0H466.0V254.0");
+}
+
+// A histogram's table that leaves bins out has another sum than the chart.
+TEST(Chart, TheTableHoldsEveryBinOrSaysHowMany) {
+  const auto told = [](int bins) {
+    Series s{.name = "bins", .x = {}, .y = {}, .form = Series::Form::kSteps};
+    for (int i = 0; i < bins; ++i) {
+      s.x.push_back(i);
+      s.y.push_back(1);
+    }
+    const PageElement figure = drawn({.title = "t", .series = {s}});
+    return std::pair{find_all(figure, "tr", "").size() - 1, figure.text};
+  };
+  EXPECT_EQ(told(200).first, 200U);
+  EXPECT_EQ(told(200).second.find("The chart's numbers, "), std::string::npos);
+  EXPECT_EQ(told(300).first, 256U);
+  EXPECT_NE(told(300).second.find("The chart's numbers, 256 of 300"), std::string::npos);
 }
 
 TEST(Chart, WhatIsNotFiniteIsAGap) {

@@ -45,8 +45,17 @@ struct Format {
   void (*check)(std::span<const std::byte>, const NetworkWeights&, const std::string&);
 };
 
+// Modules that a loader imports, or that these import: one in the loader's folder would hide them.
+constexpr std::array kImported = {"torch", "torchvision", "safetensors", "PIL", "numpy"};
+
 // Whether `import NAME` works in Python.
 bool is_identifier(const std::string& name) {
+  static constexpr std::array kKeywords = {
+      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+  if (std::ranges::count(kKeywords, name) > 0) return false;
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   return !name.empty() && !digit(name[0]) &&
@@ -122,8 +131,8 @@ class Convert final : public Command {
         .check(one_of(network_names()));
     flags
         .add("--like", like_,
-             "Rankine's weights, in whose way IN pools, strides and wants its images: for a "
-             "state_dict of what a loader of --from-run made, which cannot say so")
+             "Rankine's weights or safetensors, in whose way IN pools, strides and wants its "
+             "images: for a state_dict of what a loader of --from-run made, which cannot say so")
         .type_name("FILE");
     mean_option_ = flags
                        .add("--input-mean", input_mean_,
@@ -238,6 +247,12 @@ class Convert final : public Command {
     in_ = (fs::path(from_run_) / kBestFile).string();
     const std::string ending = output_ending(out_);
     const bool graph = ending == ".onnx";
+    if (ending == ".h5" || to_ == "h5") {
+      fail<UsageError>(
+          "--from-run {}: {} is Rankine's file already; copy it, or give an OUT that ends in "
+          ".safetensors or .onnx",
+          from_run_, in_);
+    }
     if (!list_ && !dry_run_ && !graph && ending != ".safetensors") {
       fail<UsageError>("--from-run {}: OUT must end in .safetensors or .onnx, got '{}'", from_run_,
                        out_);
@@ -245,9 +260,16 @@ class Convert final : public Command {
     check_run();
     if (graph) return "";
     fs::path python = fs::path(out_).replace_extension(".py");
-    if (!is_identifier(python.stem().string())) {
-      note(fmt::format("{}: Python's `import` cannot name it; letters, digits and _ alone would do",
-                       python.string()));
+    const std::string module = python.stem().string();
+    if (std::ranges::count(kImported, module) > 0) {
+      fail<UsageError>(
+          "OUT {}: {} beside it would hide the module {} that it imports; give another name", out_,
+          python.filename().string(), module);
+    }
+    if (!is_identifier(module)) {
+      note(fmt::format(
+          "{}: Python's `import` cannot name it; a word of letters, digits and _ would do",
+          python.string()));
     }
     return python.string();
   }
@@ -324,10 +346,21 @@ class Convert final : public Command {
     write(weights, common, json);
   }
 
+  // What a checkpoint, or safetensors that `convert` wrote, say of their network.
+  static ModelDescription described_by(const std::string& path) {
+    if (is_sealed(path)) return Checkpoint(path).model();
+    const TensorFile file = read_tensor_file(path);
+    if (file.metadata.contains(kModelKey)) return network_weights(file, "").model;
+    fail<InputError>(
+        "{}: does not say how its network pools, strides and wants its images; give a run's "
+        "best.h5, or what `convert` made of it",
+        path);
+  }
+
   // Applies --like and the flags for means and deviations.
   void describe(ModelDescription& model) const {
     if (!like_.empty()) {
-      const ModelDescription like = Checkpoint(like_).model();
+      const ModelDescription like = described_by(like_);
       if (like.arch != model.arch) {
         fail<UsageError>("--like {}: holds {}, {} is {}; give a file of the same network", like_,
                          with_article(like.arch), in_, with_article(model.arch));

@@ -27,6 +27,10 @@ SurveyedPicture look_at(const Dataset& data, std::int64_t index) {
     picture.height = image.height();
   } catch (const std::bad_alloc&) {
     picture.problem = path + ": looking at it takes more memory than there is; free memory";
+    picture.system_failed = true;
+  } catch (const SystemError& error) {
+    picture.problem = error.what();
+    picture.system_failed = true;
   } catch (const std::exception& error) {
     picture.problem = error.what();
   }

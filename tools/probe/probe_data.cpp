@@ -73,7 +73,7 @@ class ProbeData final : public Command {
     const Context context(common.threads);
     json report = {{"data", spec.text()}, {"splits", json::array()}};
     std::vector<std::string> unreadable;
-    std::int64_t images = 0;
+    std::int64_t images = 0, system_failed = 0;
     std::vector<Split> splits = dataset_splits(spec);
     // Moves `test` to the end: if it consists of query and gallery, its pictures are then already
     // known.
@@ -91,6 +91,7 @@ class ProbeData final : public Command {
           survey(context, data, [&](std::int64_t done) { progress.update(done); });
       progress.finish();
       images += data.size();
+      system_failed += std::ranges::count_if(found, &SurveyedPicture::system_failed);
       report["splits"].push_back(tell(spec, split, data, found, unreadable));
       remember(data, found);
     }
@@ -100,8 +101,12 @@ class ProbeData final : public Command {
     if (!unreadable.empty()) {
       fail<InputError>(
           "{}: {} of {} cannot be read; mend or remove them (train --max-bad {} and eval "
-          "--skip-bad leave them out)",
-          spec.text(), unreadable.size(), counted(images, "image"), unreadable.size());
+          "--skip-bad leave them out{})",
+          spec.text(), unreadable.size(), counted(images, "image"), unreadable.size(),
+          system_failed == 0 ? ""
+                             : fmt::format(", but stop at {} of them, where the system fails, not "
+                                           "the picture",
+                                           system_failed));
     }
   }
 

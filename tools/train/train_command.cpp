@@ -65,7 +65,9 @@ class Train final : public Command {
   std::string makes_folder() const override { return settings_.out; }
   bool shares_work() const override { return true; }
   const char* quiet_help() const override {
-    return "print nothing; metrics.jsonl in --out has what each epoch gave";
+    return "print errors alone, and how a stopped run goes on; metrics.jsonl in --out has what "
+           "each "
+           "epoch gave";
   }
 
   void run(const CommonOptions& common) override {

@@ -116,7 +116,8 @@ std::string trained_on_line(const TrainParts& parts) {
 std::string training_sample_line(const TrainParts& parts) {
   return fmt::format(
       "evaluated beside them each epoch: {} of training (--eval-train {}); compare their figures "
-      "over the epochs, not with those of the held-out classes, which are others",
+      "over the epochs, not with those of the held-out images, among which it is harder or easier "
+      "to find the right one",
       counts(*parts.train_sample), parts.settings.eval_train);
 }
 

@@ -73,7 +73,7 @@ std::string TrainRecord::add(ordered_json entry, const ordered_json& timing) {
   text += metric("loss", "loss") + metric("R@1", "recall_at_1") + metric("MAP@R", "map_at_r");
   if (entry.contains("train")) {
     const double value = number_or(entry["train"], "map_at_r", std::nan(""));
-    if (!std::isnan(value)) text += fmt::format(" (other classes, trained on: {:.4f})", value);
+    if (!std::isnan(value)) text += fmt::format(" (of images trained on: {:.4f})", value);
   }
   if (timing.contains("images_per_second")) {
     text += fmt::format("  {:.0f} images/s", timing["images_per_second"].get<double>());

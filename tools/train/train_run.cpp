@@ -35,11 +35,11 @@ double seconds_since(Clock::time_point start) {
 }
 
 // Nothing is trained in a run that is over, whatever is asked for.
-void tell_changes(const RunStart& start, bool over) {
+void tell_changes(const RunStart& start, bool over, bool quiet) {
   for (const auto& [name, line] : start.changes) {
     if (over) {
       note(fmt::format("--{}: has no effect on a run that is over", name));
-    } else {
+    } else if (!quiet) {
       tell("{}", line);
     }
   }
@@ -49,7 +49,7 @@ void tell_changes(const RunStart& start, bool over) {
 
 void TrainRun::execute() {
   const bool over = is_over();
-  if (processes_.first()) tell_changes(start_, over);
+  if (processes_.first()) tell_changes(start_, over, common_.quiet);
   for (const std::string& line : setup_.description(settings_, processes_.size())) tell_user(line);
   require_equal_parameters(processes_, setup_.trainer->parameters(), run_);
   if (over) {

@@ -91,6 +91,14 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   const Finished like = run("convert", {in("tuned.pth"), in("tuned.h5"), "--like", in("given.h5")});
   ASSERT_EQ(like.code, 0) << like.err;
   EXPECT_FALSE(holds(like.out, "does not say how")) << like.out;
+  // What was made of it for PyTorch says the same; a file of PyTorch's own says nothing.
+  ASSERT_EQ(run("convert", {in("given.h5"), in("given.safetensors")}).code, 0);
+  ASSERT_EQ(
+      run("convert", {in("tuned.pth"), in("also.h5"), "--like", in("given.safetensors")}).code, 0);
+  EXPECT_EQ(Checkpoint(in("also.h5")).model().input_mean[2], 0.3);
+  const Finished none = run("convert", {in("tuned.pth"), in("x.h5"), "--like", in("r20.pth")});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_TRUE(holds(none.err, "r20.pth: does not say how its network pools")) << none.err;
   const Checkpoint both(in("tuned.h5"));
   EXPECT_EQ(both.model().input_mean[2], 0.3);
   EXPECT_EQ(both.model().input_std[0], 0.5);
@@ -330,6 +338,17 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
         "transforms.Resize(16), transforms.CenterCrop(16)", "by e.safetensors:"}) {
     EXPECT_TRUE(holds(loader, part)) << loader;
   }
+  // A loader that hides what it imports could not be used; a keyword cannot be imported.
+  const Finished hiding = run("convert", {"--from-run", in("run"), in("torch.safetensors")});
+  EXPECT_EQ(hiding.code, 2);
+  EXPECT_TRUE(holds(hiding.err, "torch.py beside it would hide the module torch")) << hiding.err;
+  EXPECT_FALSE(std::filesystem::exists(in("torch.safetensors")));
+  const Finished keyword = run("convert", {"--from-run", in("run"), in("class.safetensors")});
+  EXPECT_EQ(keyword.code, 0);
+  EXPECT_TRUE(holds(keyword.err, "Python's `import` cannot name it")) << keyword.err;
+  const Finished same = run("convert", {"--from-run", in("run"), in("x.h5")});
+  EXPECT_EQ(same.code, 2);
+  EXPECT_TRUE(holds(same.err, "run/best.h5 is Rankine's file already")) << same.err;
   // The graph of the same run needs no loader.
   const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
   ASSERT_EQ(graph.code, 0) << graph.err;

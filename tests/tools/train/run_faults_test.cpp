@@ -169,6 +169,20 @@ TEST_F(RunFaults, WhatNobodyReadsLosesNoResult) {
   EXPECT_TRUE(fs::exists(in("p.json")));
 }
 
+// What stops training and evaluation must not be said to be left out by them.
+TEST_F(RunFaults, ProbeTellsTheSystemsFailuresFromBadPictures) {
+  on_pictures("none");
+  folder_.write("pics/train/c0/cut.png", "no picture");
+  const Words probe = {RK_BIN "/probe", "--data", "folder:" + in("pics"), "--threads", "1"};
+  const Finished failed =
+      run(with_faults(probe, "open,3,0," + std::to_string(EACCES) + ",/pics/train/c1/"));
+  EXPECT_EQ(failed.code, 3) << failed.err;
+  EXPECT_TRUE(holds(failed.err, "leave them out, but stop at "));
+  const Finished bad = run(probe);
+  EXPECT_EQ(bad.code, 3) << bad.err;
+  EXPECT_TRUE(holds(bad.err, "eval --skip-bad leave them out)"));
+}
+
 // An evaluation must be refused before its first result replaces an earlier one.
 TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
   ASSERT_EQ(run(on_pictures("run")).code, 0);

@@ -67,7 +67,7 @@ TEST_F(RunRecord, TrainingClassesAreEvaluatedBesideTheHeldOutOnes) {
   const Finished done = run(on_pictures("run", {"--epochs", "1", "--eval-train", "5000"}, 2));
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(holds(done.err, "evaluated beside them each epoch: 42 images of 6 classes"));
-  EXPECT_TRUE(holds(done.out, " (other classes, trained on: "));
+  EXPECT_TRUE(holds(done.out, " (of images trained on: "));
   const std::vector<json> lines = metrics("run");
   ASSERT_EQ(lines.size(), 2U);
   for (const char* split : {"train", "test"}) {

@@ -26,8 +26,8 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
 }
 
 // Counts the queries that are also in the gallery, of the same class: by path if both sets have
-// paths, otherwise by equal numbers. A copy under another label flatters nothing. With cameras the count is 0, since rows of the same class and camera are no
-// candidates.
+// paths, otherwise by equal numbers. A copy under another label flatters nothing. With cameras the
+// count is 0, since rows of the same class and camera are no candidates.
 std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
   if (!queries.cameras.empty() && !gallery.cameras.empty()) return 0;
   const bool by_path = !queries.paths.empty() && !gallery.paths.empty();

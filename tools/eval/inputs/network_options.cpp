@@ -34,8 +34,10 @@ void NetworkOptions::add_to(Flags& flags) {
       .add("--precision", precision,
            "what the network computes in on a GPU: fp32, tf32, fp16 or bf16")
       .check(one_of(precision_names()));
-  flags.add_switch("--skip-bad", skip_bad,
-                   "leave images that cannot be read out instead of stopping");
+  flags.add_switch(
+      "--skip-bad", skip_bad,
+      "leave images that cannot be read out instead of stopping, except where the system "
+      "fails (no permission, a failing disk)");
 }
 
 }  // namespace rk

@@ -132,7 +132,8 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("max-bad", s.max_bad,
         "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
         "and 0.1 %; others of their class take their place, and bad_files.txt names them. Unless "
-        "0, the metrics leave out held-out images that cannot be read, however many")
+        "0, the metrics leave out held-out images that cannot be read, however many. Where the "
+        "system fails (no permission, a failing disk), training stops")
       .check(whole_number(-1));
 }
 
