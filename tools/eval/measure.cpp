@@ -44,7 +44,8 @@ std::vector<std::string> note_what_is_odd(const MeasureOptions& options,
     if (side.normalized) return;
     std::string text = note_lengths(
         side.set.values(), side.set.dim, side.name,
-        "cosine similarity wants 1 (--normalize), and JSD counts scores within [-1, 1]");
+        "cosine similarity wants 1 (--normalize), and JSD counts scores outside of [-1, 1] at its "
+        "ends");
     if (!text.empty()) notes.push_back(std::move(text));
   };
   const DescribedRows& queries = rows.queries;

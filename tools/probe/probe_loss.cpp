@@ -146,6 +146,13 @@ class ProbeLoss final : public Command {
         "check          {} random directions, step {:g}, in double: worst relative deviation "
         "{:.1e}, median {:.1e}\n",
         found.directions, found.step, found.worst, found.median);
+    if (const auto compat = spec.values.text().find("compat");
+        compat != spec.values.text().end() && compat->second == "official") {
+      const auto parameter =
+          std::ranges::find(spec.entry->parameters, "compat", &LossParameter::name);
+      print("               compat={}\n",
+            parameter->meaning);  // fastap's gradient is no derivative
+    }
     if (found.equal_rows > 0) {
       print(
           "               {} equal to another: where the loss has a kink between them, what "

@@ -86,6 +86,16 @@ TEST_F(ProbeLoss, EqualRowsAreCountedWhereGradientsAreChecked) {
   }
 }
 
+// The authors' gradient of fastap is by design no derivative, which must be said where it deviates.
+TEST_F(ProbeLoss, WhatTheAuthorsCodeDoesIsSaidWhereGradientsAreChecked) {
+  write("in.h5", made_up::data(LossKind::kEmbeddings, {.rows = 16, .dim = 6}, 1));
+  const std::string said = "compat=official: the authors' backward";
+  for (const char* loss : {"fastap:compat=official", "fastap"}) {
+    ASSERT_EQ(probe({"--loss", loss, "--in", path("in.h5"), "--check"}), 0) << error_;
+    EXPECT_EQ(holds(out_, said), std::string(loss) != "fastap") << out_;
+  }
+}
+
 // On a file with every input that a loss takes, probe must report the loss's own numbers and write
 // its gradients, and the gradient must agree with differences in double.
 TEST_F(ProbeLoss, EveryLossIsCheckedOnAllItTakes) {

@@ -372,6 +372,15 @@ TEST_F(RunRecord, TheResultMayLieInTheNewFolder) {
   EXPECT_FALSE(std::filesystem::exists(in("other")));
 }
 
+TEST_F(RunRecord, NothingHeldOutTakesNoMemoryForEvaluation) {
+  const Finished with = run(on_pictures("with", {"--epochs", "1"}, 1));
+  EXPECT_TRUE(holds(with.err, ", evaluation ")) << with.err;
+  const Finished none = run(on_pictures("none", {"--epochs", "1", "--test-data", "none"}, 1));
+  ASSERT_EQ(none.code, 0) << none.err;
+  EXPECT_TRUE(holds(none.err, "memory in MiB: ")) << none.err;
+  EXPECT_FALSE(holds(none.err, ", evaluation ")) << none.err;
+}
+
 // The short side of the checkpoint belongs to the size of its pictures.
 TEST_F(RunRecord, AnotherImageSizeHasItsOwnShortSide) {
   ASSERT_EQ(run(on_pictures("run", {}, 1)).code, 0);
