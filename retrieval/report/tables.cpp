@@ -259,10 +259,12 @@ std::string confusions(const Report& report, const ReportedRun& run) {
 std::string metrics_section(const Report& report) {
   const std::vector<Row> rows = rows_of(report);
   std::string out = report.runs.size() > 1 ? two_runs(report, rows) : one_run(report, rows);
+  const std::int64_t units = report.runs.front().intervals.units;
+  if (units < 2) return out;
   out += fmt::format(
-      "<p class=\"remark\">Intervals: where {:g} % of test sets of such pictures would put the "
-      "metric, by drawing the {} {} again with replacement{}.</p>\n",
-      100 * report.confidence, report.runs.front().intervals.units, escaped(report.resampled),
+      "<p class=\"remark\">Intervals hold the metric over all such {0} in {1:g} % of test sets; "
+      "from drawing the {2} {0} of this one again with replacement{3}.</p>\n",
+      escaped(report.resampled), 100 * report.confidence, units,
       report.runs.size() > 1
           ? ", the same ones for both; one that holds 0 does not tell them apart. Another seed of "
             "the training may differ by more"

@@ -101,18 +101,19 @@ double outer_share(double confidence, std::int64_t units) {
 }
 
 int enough_resamples(double outer_share) {
-  constexpr double kOutside = 25, kFewest = 1000, kMost = 50'000;
+  constexpr double kOutside = 25, kFewest = 1000, kMost = 20'000;
   return static_cast<int>(std::clamp(std::ceil(kOutside / outer_share), kFewest, kMost));
 }
 
 // The means of all resamples, of each metric.
 std::vector<std::vector<double>> resample(const Context& context, const Units& units,
-                                          std::uint64_t seed, int resamples) {
+                                          const BootstrapOptions& options, int resamples) {
   std::vector<std::vector<double>> means(units.metrics, std::vector<double>(at(resamples)));
   parallel_ranges(context.threads(), resamples, [&](std::int64_t begin, std::int64_t end, int) {
     std::vector<std::uint32_t> times(units.queries.size());
     for (std::int64_t r = begin; r < end; ++r) {
-      draw(units, seed, r, times);
+      if (options.interrupted && options.interrupted()) return;
+      draw(units, options.seed, r, times);
       take_means(units, times, at(r), means);
     }
   });
@@ -131,7 +132,7 @@ RankIntervals intervals(const Context& context, const Units& units, std::size_t 
   if (units.count() > 1) {
     const double share = outer_share(options.confidence, units.count());
     out.resamples = options.resamples > 0 ? options.resamples : enough_resamples(share);
-    std::vector<std::vector<double>> means = resample(context, units, options.seed, out.resamples);
+    std::vector<std::vector<double>> means = resample(context, units, options, out.resamples);
     for (std::size_t m = 0; m < all.size(); ++m) {
       std::sort(means[m].begin(), means[m].end());
       all[m] = {quantile(means[m], share), quantile(means[m], 1 - share)};
@@ -161,8 +162,9 @@ std::string remark_on_few(const RankIntervals& intervals, const std::string& ove
   }
   if (intervals.units == 0 || intervals.units >= kFew) return "";
   return fmt::format(
-      "there are {} {} alone to draw from; another test set may well lie outside of such intervals",
-      intervals.units, over);
+      "there are {} {} alone to draw from: such intervals hold the metrics over all such {} less "
+      "often than they say",
+      intervals.units, over, over);
 }
 
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,

@@ -1,5 +1,6 @@
-// Intervals of the rank metrics by bootstrap (Efron 1979): the range in which a metric would lie if
-// the test set were drawn again. Queries with something to find are drawn with replacement, one by
+// Confidence intervals of the rank metrics by bootstrap (Efron 1979): in the share `confidence` of
+// test sets they hold the metric over all queries (or classes) of which the test set is a sample.
+// Queries with something to find are drawn with replacement, one by
 // one, or by whole classes: queries of one class share their relevant candidates, so intervals over
 // classes are the honest ones; intervals over queries are narrower.
 //
@@ -17,6 +18,7 @@
 #include "retrieval/evaluate.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,8 +27,9 @@ namespace rk {
 
 struct BootstrapOptions {
   double confidence = 0.95;  // in (0, 1)
-  int resamples = 0;         // 0: enough for 25 means outside of each end, within 1,000 to 50,000
+  int resamples = 0;         // 0: enough for 25 means outside of each end, within 1,000 to 20,000
   std::uint64_t seed = 0;
+  std::function<bool()> interrupted = {};  // polled by all threads; true: the result is worthless
   // [queries]: rows of one label are drawn together. Empty: each query on its own.
   std::span<const std::int64_t> classes = {};
 };

@@ -276,7 +276,7 @@ TEST(Bootstrap, EnoughResamplesForTheEnds) {
   const Case few = draw_case(random, 30, 4);
   BootstrapOptions options;
   options.classes = few.classes;
-  EXPECT_EQ(bootstrap(Context(2), few.a, kRecallAt, options).resamples, 50'000);
+  EXPECT_EQ(bootstrap(Context(2), few.a, kRecallAt, options).resamples, 20'000);
 }
 
 TEST(Bootstrap, RefusesRunsOnOtherQueries) {

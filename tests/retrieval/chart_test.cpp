@@ -101,7 +101,7 @@ TEST(Chart, PointsAreWhereTheAxesSay) {
     // Each point has a mark, of more than 40 points only every `step`-th; the legend has one, too.
     const std::size_t step = n <= 40 ? 1 : static_cast<std::size_t>(n) / 12;
     EXPECT_EQ(find_all(figure, "circle").size(), (s.x.size() + step - 1) / step + 1);
-    // The table has all points, or 41 of them, with four digits.
+    // The table has all points, or 256 of them, with four digits.
     const auto rows = find_all(figure, "tr");
     ASSERT_EQ(rows.size(), std::min<std::size_t>(s.x.size(), 256) + 1);
     EXPECT_NEAR(std::stod(rows[1]->children[0].text), s.x.front(), 1e-3 * std::abs(s.x.front()));

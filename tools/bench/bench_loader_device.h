@@ -26,7 +26,8 @@ struct DeviceLoaderShape {
 struct DeviceLoaderTimes {
   double loader = 0;        // from files to numbers on the GPU, with all stages overlapped
   double stage = 0;         // the host's copy into page-locked memory alone, by its clock
-  double upload = 0;        // the way over the bus alone, by the GPU's clock
+  double upload = 0;        // what is left of the way over the bus when stage() returns, and a copy
+                            // on the card, by its clock
   double input = 0;         // the conversion kernel alone, by the GPU's clock
   std::vector<float> last;  // the network's input for the last batch
 };

@@ -43,7 +43,8 @@ class Command {
   virtual bool runs_on_cuda() const { return false; }
   // What --quiet does, for --help.
   virtual const char* quiet_help() const { return "no progress, no notes"; }
-  // A folder that run() makes if it is missing, in which --json may be; empty: none.
+  // A folder that run() makes if it is missing, in which --json may be, as flags name it; empty:
+  // none.
   virtual std::string makes_folder() const { return ""; }
   // Whether several processes may share the work. If not, each process does all of it.
   virtual bool shares_work() const { return false; }

@@ -160,7 +160,8 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
       grouped_count(m.num_queries, "query"), grouped_count(m.num_gallery, "candidate"),
       protocol.empty() ? "" : fmt::format("{}, ", protocol), protocol_text(m),
       grouped_count(m.num_queries_valid, "query"), grouped(m.num_queries - m.num_queries_valid));
-  if (intervals != nullptr) {
+  const bool drawn = intervals != nullptr && intervals->values.units > 1;
+  if (drawn) {
     out += fmt::format("{:g} % intervals, from {} resamples of {} {}\n",
                        100 * intervals->confidence, grouped(intervals->values.resamples),
                        grouped(intervals->values.units), intervals->over);
@@ -169,7 +170,7 @@ std::string metrics_table(const std::string& what, const Metrics& m, const std::
   const auto ranked = [&](const std::string& metric, double value, const Interval* interval) {
     out += row(metric, text_of_metric(value), beside(interval, name));
   };
-  const RankIntervals* values = intervals != nullptr ? &intervals->values : nullptr;
+  const RankIntervals* values = drawn ? &intervals->values : nullptr;
   for (std::size_t i = 0; i < m.recall_at.size(); ++i) {
     ranked(fmt::format("R@{}", m.recall_at[i]), m.recall[i],
            values != nullptr ? &values->recall[i] : nullptr);

@@ -45,7 +45,7 @@ struct Format {
   void (*check)(std::span<const std::byte>, const NetworkWeights&, const std::string&);
 };
 
-// Modules that a loader imports, or that these import: one in the loader's folder would hide them.
+// What every loader needs: a file of that name in its folder would hide the module.
 constexpr std::array kImported = {"torch", "torchvision", "safetensors", "PIL", "numpy"};
 
 // Whether `import NAME` works in Python.
@@ -249,7 +249,7 @@ class Convert final : public Command {
     const bool graph = ending == ".onnx";
     if (ending == ".h5" || to_ == "h5") {
       fail<UsageError>(
-          "--from-run {}: {} is Rankine's file already; copy it, or give an OUT that ends in "
+          "--from-run {}: {} is Rankine's file already; copy it, or convert to "
           ".safetensors or .onnx",
           from_run_, in_);
     }

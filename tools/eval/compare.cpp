@@ -141,8 +141,9 @@ void compare_runs(const Context& context, const NetworkOptions& network,
     std::vector<std::string> notes = rows.queries.notes;
     notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
     remarks.push_back({rows.queries.provenance, rows.queries.facts, std::move(notes)});
-    runs.push_back(reported_run(context, name_of(run), own.checkpoint, rows, measured.metrics,
-                                statistics, common));
+    runs.push_back(reported_run(
+        context, name_of(run), own.checkpoint, rows, measured.metrics,
+        draw_intervals(context, rows.queries, measured.metrics, statistics, common), common));
   }
   const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
   const RankIntervals difference = difference_of(context, rows.queries, a, b, statistics, common);

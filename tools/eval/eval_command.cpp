@@ -240,7 +240,8 @@ class Eval final : public Command {
   }
 
   void report(const Context& context, const EvaluatedRows& rows, const std::string& what,
-              const Measured& measured, const CommonOptions& common) const {
+              const Measured& measured, const RankIntervals& intervals,
+              const CommonOptions& common) const {
     const std::string& name = embeds() ? network_.checkpoint : files_.embeddings;
     ReportFile file{.path = report_.report,
                     .title = fmt::format("Retrieval by {}", name),
@@ -250,7 +251,7 @@ class Eval final : public Command {
                     .statistics = statistics_,
                     .notes = measured.notes};
     file.runs.push_back(reported_run(context, name, network_.checkpoint, rows, measured.metrics,
-                                     statistics_, common));
+                                     intervals, common));
     write_report(context, std::move(file), common);
   }
 
@@ -259,13 +260,20 @@ class Eval final : public Command {
                    const CommonOptions& common, nlohmann::json& json) const {
     Measured measured = measure(context, rows, measures, common);
     measured.notes.insert(measured.notes.begin(), described.notes.begin(), described.notes.end());
+    std::optional<RankIntervals> intervals;
+    if (statistics_.confidence > 0 || !report_.report.empty()) {
+      intervals = draw_intervals(context, rows.queries, measured.metrics, statistics_, common);
+      const std::string few = remark_on_few(*intervals, statistics_.resample);
+      if (!few.empty()) note(measured.notes.emplace_back(few));
+    }
     const Statistics statistics =
-        take_statistics(context, rows, measured.metrics, statistics_, common);
+        take_statistics(context, rows, measured.metrics, intervals, statistics_, common);
     // Before any result is printed: refuses results of mapped files whose pages were gone when
     // read.
     check_mapped_files();
     say(described.text, rows.queries, measured, statistics, common);
-    if (!report_.report.empty()) report(context, rows, described.text, measured, common);
+    if (!report_.report.empty())
+      report(context, rows, described.text, measured, *intervals, common);
     if (common.json.empty()) return;
     Metrics& metrics = measured.metrics;
     if (!measures_.per_query) metrics.per_query = {};

@@ -1,6 +1,5 @@
 #include "tools/eval/statistics.h"
 
-#include "engine/base/note.h"
 #include "engine/system/signals.h"
 #include "retrieval/passes/largest_score.h"
 #include "tools/cli/progress.h"
@@ -83,9 +82,9 @@ nlohmann::json row_json(const GroupMetrics& row) {
 void StatisticsOptions::add_to(Flags& flags) {
   flags
       .add("--confidence", confidence,
-           "add the intervals in which this share of test sets of such pictures would lie, by "
-           "resampling: 0.95. Two results whose intervals lie apart differ by more than the choice "
-           "of pictures; another seed of the training may differ by more")
+           "add intervals that hold the metrics over all such classes in this share of test sets, "
+           "by resampling: 0.95. Two results whose intervals lie apart differ by more than the "
+           "choice of pictures; another seed of the training may differ by more")
       .check(in_range(0.5, 0.999));
   flags
       .add(
@@ -114,7 +113,17 @@ BootstrapOptions bootstrap_options(const DescribedRows& queries, const Statistic
   BootstrapOptions out;
   out.confidence = confidence_of(options);
   out.seed = common.seed;
+  out.interrupted = interrupted;
   if (options.resample == "classes") out.classes = queries.set.labels;
+  return out;
+}
+
+RankIntervals draw_intervals(const Context& context, const DescribedRows& queries,
+                             const Metrics& metrics, const StatisticsOptions& options,
+                             const CommonOptions& common) {
+  RankIntervals out = bootstrap(context, metrics.per_query, metrics.recall_at,
+                                bootstrap_options(queries, options, common));
+  stop_if_interrupted();
   return out;
 }
 
@@ -127,17 +136,11 @@ void check_statistics(const Context& context, const EvaluatedRows& rows,
 }
 
 Statistics take_statistics(const Context& context, const EvaluatedRows& rows,
-                           const Metrics& metrics, const StatisticsOptions& options,
-                           const CommonOptions& common) {
+                           const Metrics& metrics, const std::optional<RankIntervals>& intervals,
+                           const StatisticsOptions& options, const CommonOptions& common) {
   const DescribedRows& queries = rows.queries;
   Statistics out;
-  if (options.confidence > 0) {
-    const BootstrapOptions bootstrapping = bootstrap_options(queries, options, common);
-    out.intervals = {options.confidence, options.resample,
-                     bootstrap(context, metrics.per_query, metrics.recall_at, bootstrapping)};
-    const std::string few = remark_on_few(out.intervals->values, options.resample);
-    if (!few.empty()) note(few);
-  }
+  if (options.confidence > 0) out.intervals = {options.confidence, options.resample, *intervals};
   if (options.per_class) {
     out.classes = metrics_by_group(metrics.per_query, queries.set.labels);
     if (!queries.set.categories.empty()) {

@@ -41,14 +41,21 @@ double confidence_of(const StatisticsOptions& options);
 BootstrapOptions bootstrap_options(const DescribedRows& queries, const StatisticsOptions& options,
                                    const CommonOptions& common);
 
+// The intervals of the metrics of these queries. `metrics` must have per_query. Stops if a signal
+// asks to.
+RankIntervals draw_intervals(const Context& context, const DescribedRows& queries,
+                             const Metrics& metrics, const StatisticsOptions& options,
+                             const CommonOptions& common);
+
 // Checks possible before measuring: throws InputError if the rows cannot be clustered.
 void check_statistics(const Context& context, const EvaluatedRows& rows,
                       const StatisticsOptions& options);
 
-// Stops if a signal asks to. `metrics` must have per_query if need_per_query().
+// intervals: from draw_intervals(), where --confidence is given. Stops if a signal asks to.
+// `metrics` must have per_query if need_per_query().
 Statistics take_statistics(const Context& context, const EvaluatedRows& rows,
-                           const Metrics& metrics, const StatisticsOptions& options,
-                           const CommonOptions& common);
+                           const Metrics& metrics, const std::optional<RankIntervals>& intervals,
+                           const StatisticsOptions& options, const CommonOptions& common);
 
 // The text after the table of metrics: NMI, and the ten hardest classes and categories.
 std::string statistics_text(const Statistics& statistics, const DescribedRows& queries);

@@ -3,6 +3,7 @@
 #include "data/images/decode.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/system/signals.h"
 #include "retrieval/files/mapped_file.h"
 #include "tools/cli/build_commit.h"
 #include "tools/cli/messages.h"
@@ -17,7 +18,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <span>
@@ -69,7 +69,7 @@ Image picture_of(const DescribedRows& rows, std::int64_t row) {
 
 ReportedRun reported_run(const Context& context, const std::string& name,
                          const std::string& checkpoint, const EvaluatedRows& rows,
-                         const Metrics& metrics, const StatisticsOptions& statistics,
+                         const Metrics& metrics, const RankIntervals& intervals,
                          const CommonOptions& common) {
   // Ties are ordered as in the metrics, which are shown beside these.
   Neighbours neighbours = find_neighbours(
@@ -78,8 +78,7 @@ ReportedRun reported_run(const Context& context, const std::string& name,
       common);
   ReportedRun run{.name = name,
                   .metrics = metrics,
-                  .intervals = bootstrap(context, metrics.per_query, metrics.recall_at,
-                                         bootstrap_options(rows.queries, statistics, common)),
+                  .intervals = intervals,
                   .neighbours = std::move(neighbours),
                   .record = std::nullopt,
                   .facts = {}};
@@ -103,8 +102,11 @@ ReportedRun reported_run(const Context& context, const std::string& name,
 RankIntervals difference_of(const Context& context, const DescribedRows& queries,
                             const Metrics& first, const Metrics& second,
                             const StatisticsOptions& statistics, const CommonOptions& common) {
-  return bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
-                              bootstrap_options(queries, statistics, common));
+  RankIntervals out =
+      bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
+                           bootstrap_options(queries, statistics, common));
+  stop_if_interrupted();
+  return out;
 }
 
 void write_report(const Context& context, ReportFile file, const CommonOptions& common) {
@@ -121,8 +123,6 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
   report.queries = &queries.set;
   report.gallery = gallery ? &gallery->set : nullptr;
   report.runs = std::move(file.runs);
-  const std::string few = remark_on_few(report.runs.front().intervals, file.statistics.resample);
-  if (!few.empty() && std::ranges::count(report.notes, few) == 0) report.notes.push_back(few);
   report.difference = file.difference;
   report.confidence = confidence_of(file.statistics);
   report.resampled = file.statistics.resample;

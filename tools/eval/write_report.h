@@ -17,7 +17,7 @@ namespace rk {
 // per_query; checkpoint: empty if the rows come from a file. Stops if a signal asks to.
 ReportedRun reported_run(const Context& context, const std::string& name,
                          const std::string& checkpoint, const EvaluatedRows& rows,
-                         const Metrics& metrics, const StatisticsOptions& statistics,
+                         const Metrics& metrics, const RankIntervals& intervals,
                          const CommonOptions& common);
 
 // The confidence interval of the second run's gain over the first.

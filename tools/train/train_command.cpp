@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <utility>
@@ -233,15 +234,19 @@ class Train final : public Command {
     return stored;
   }
 
-  // A metrics.csv in the folder of a run that has written none so far is somebody else's.
+  // A metrics.csv that is no run's is somebody else's.
   void require_own_table(const RunStart& start, const CommonOptions& common) const {
     const fs::path table = fs::path(settings_.out) / "metrics.csv";
     std::error_code ignored;
     if (settings_.log != "csv" || start.own_table || common.force) return;
     if (!common.processes->first() || !fs::exists(table, ignored)) return;
+    // The checkpoint may be older than the first --log csv.
+    std::ifstream file(table);
+    std::string columns;
+    std::getline(file, columns);
+    if (columns.starts_with(kFirstColumns)) return;
     fail<InputError>(
-        "{}: is there although this run was trained with --log none, and would be replaced; rename "
-        "it, or give --force",
+        "{}: is not of this run, which would put its own in its place; rename it, or give --force",
         table.string());
   }
 

@@ -18,6 +18,9 @@ struct RecordOptions {
   bool quiet = false;
 };
 
+// How the header of metrics.csv begins.
+inline constexpr const char* kFirstColumns = "epoch,step";
+
 class TrainRecord {
  public:
   TrainRecord(std::string folder, RecordOptions options)

@@ -34,10 +34,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Nothing is trained in a run that is over, whatever is asked for.
+// Nothing is trained in a run that is over, whatever is asked for; but its record is written.
 void tell_changes(const RunStart& start, bool over, bool quiet) {
   for (const auto& [name, line] : start.changes) {
-    if (over) {
+    if (over && name != "log") {
       note(fmt::format("--{}: has no effect on a run that is over", name));
     } else if (!quiet) {
       tell("{}", line);

@@ -117,8 +117,8 @@ PlannedEvaluation plan_evaluation(const Context& context, Parameters& parameters
     } catch (const DeviceError&) {
       continue;
     }
-    fail<DeviceError>("--eval-batch {}: there is no memory for as many images at a time; use {}{}",
-                      settings.eval_batch, batch, batch > 1 ? " or fewer" : "");
+    fail<DeviceError>("--eval-batch {}: as many images at a time are not possible ({}); use {}{}",
+                      settings.eval_batch, why, batch, batch > 1 ? " or fewer" : "");
   }
   fail<DeviceError>("--eval-batch {}: {}", settings.eval_batch, why);
 }

@@ -322,8 +322,9 @@ TEST(EvalReportOfMappedRows, OfAFileThatBecameShorterIsNotWritten) {
     if (cut) fs::resize_file(rows_path, 4096);
     const StatisticsOptions statistics;
     ReportFile file{.path = page_path, .rows = rows, .statistics = statistics};
-    file.runs.push_back(
-        reported_run(context, rows_path, "", rows, measured.metrics, statistics, common));
+    file.runs.push_back(reported_run(
+        context, rows_path, "", rows, measured.metrics,
+        draw_intervals(context, rows.queries, measured.metrics, statistics, common), common));
     write_report(context, std::move(file), common);
   };
   report(false);

@@ -357,10 +357,18 @@ TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
   EXPECT_EQ(file_text(in("run/metrics.csv")), "mine\n");
   const Finished refused = resume("run", {"--log", "csv", "--epochs", "5"});
   EXPECT_EQ(refused.code, 3);
-  EXPECT_TRUE(holds(refused.err, "metrics.csv: is there although this run was trained with --log"));
+  EXPECT_TRUE(holds(refused.err, "metrics.csv: is not of this run, which would put its"));
   EXPECT_EQ(file_text(in("run/metrics.csv")), "mine\n");
   ASSERT_EQ(resume("run", {"--log", "csv", "--epochs", "5", "--force"}).code, 0);
   EXPECT_EQ(csv("run").size(), 1U + metrics("run").size());
+  // Its own it knows, though the checkpoint was written before the table.
+  ASSERT_EQ(run(on_pictures("over", {}, 1)).code, 0);
+  for (int time = 0; time < 2; ++time) {
+    const Finished over = resume("over", {"--log", "csv"});
+    ASSERT_EQ(over.code, 0) << over.err;
+    EXPECT_FALSE(holds(over.err, "--log: has no effect")) << over.err;
+    EXPECT_EQ(csv("over").size(), 1U + metrics("over").size());
+  }
 }
 
 TEST_F(RunRecord, TheResultMayLieInTheNewFolder) {
