@@ -161,9 +161,10 @@ TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
             0);
   const std::string lengths = "rows have lengths from 2 to 3; cosine similarity wants 1";
   nlohmann::json notes = nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes");
-  ASSERT_EQ(notes.size(), 2U);
+  ASSERT_EQ(notes.size(), 3U);
   EXPECT_TRUE(holds(notes[0].get<std::string>(), lengths));
   EXPECT_TRUE(holds(notes[1].get<std::string>(), "R@4, R@8, R@10, R@100, R@1000: a query has 3"));
+  EXPECT_TRUE(holds(notes[2].get<std::string>(), "there are 2 classes alone to draw from"));
   EXPECT_TRUE(holds(file_text(in("r.html")), lengths));
   ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("each.npy"), "--normalize",
                       "--json", in("r.json")}),
