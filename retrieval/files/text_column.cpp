@@ -210,10 +210,11 @@ void require_no_missing(const std::vector<std::string>& values,
     return error == std::errc() && at == end && std::isfinite(value);
   };
   const auto missing = std::ranges::find_if(values, is_missing);
-  if (missing == values.end() || std::ranges::none_of(values, is_number)) return;
-  const bool others_are_numbers = std::ranges::all_of(
-      values, [&](const std::string& value) { return is_missing(value) || is_number(value); });
-  if (!others_are_numbers) return;
+  if (missing == values.end()) return;
+  const auto numbers = std::ranges::count_if(values, is_number);
+  if (numbers == 0 || numbers + std::ranges::count_if(values, is_missing) < std::ssize(values)) {
+    return;
+  }
   fail<InputError>("{}: line {} has {} among numbers, which is no label; give one label a row",
                    shown, lines[static_cast<std::size_t>(missing - values.begin())],
                    in_quotes(*missing));

@@ -171,30 +171,30 @@ std::string legend(const Chart& chart) {
   return out + "</ul>\n";
 }
 
-struct TableRows {
-  std::vector<double> x;
-  std::size_t of = 0;  // there are so many in the chart
-};
-
-// The x of the table's rows, thinned to kMostRows.
-TableRows table_rows(const Chart& chart) {
+// Every x of the chart's points, in order.
+std::vector<double> all_x(const Chart& chart) {
   std::vector<double> all;
   for (const Series& s : chart.series) all.insert(all.end(), s.x.begin(), s.x.end());
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  if (all.size() <= kMostRows) return {all, all.size()};
+  return all;
+}
+
+// The x of the table's rows: at most kMostRows of them all.
+std::vector<double> table_rows(const std::vector<double>& all) {
+  if (all.size() <= kMostRows) return all;
   std::vector<double> some;
   for (std::size_t i = 0; i < kMostRows; ++i) {
     some.push_back(all[i * (all.size() - 1) / (kMostRows - 1)]);
   }
-  return {some, all.size()};
+  return some;
 }
 
 std::string table(const Chart& chart) {
-  const TableRows rows = table_rows(chart);
+  const std::vector<double> all = all_x(chart), rows = table_rows(all);
   std::string out =
       "<details class=\"numbers\"><summary>The chart's numbers" +
-      (rows.x.size() < rows.of ? fmt::format(", {} of {}", rows.x.size(), rows.of) : "") +
+      (rows.size() < all.size() ? fmt::format(", {} of {}", rows.size(), all.size()) : "") +
       "</summary>"
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
       "aria-label=\"Table\"><table><thead><tr><th scope=\"col\">";
@@ -206,7 +206,7 @@ std::string table(const Chart& chart) {
     for (std::size_t i = 0; i < s.x.size(); ++i) of[s.x[i]] = s.y[i];
   }
   out += "</tr></thead><tbody>\n";
-  for (const double x : rows.x) {
+  for (const double x : rows) {
     out += fmt::format("<tr><th scope=\"row\">{}</th>", number(x));
     for (const auto& of : values) {
       const auto found = of.find(x);

@@ -1,17 +1,19 @@
 // Confidence intervals of the rank metrics by bootstrap (Efron 1979): in the share `confidence` of
 // test sets they hold the metric over all queries (or classes) of which the test set is a sample.
-// Queries with something to find are drawn with replacement, one by
-// one, or by whole classes: queries of one class share their relevant candidates, so intervals over
-// classes are the honest ones; intervals over queries are narrower.
+// Queries with something to find are drawn with replacement, one by one, or by whole classes:
+// queries of one class share their relevant candidates, so intervals over classes are the honest
+// ones; intervals over queries are narrower.
 //
 // A resample takes as many queries (or classes) as there are, n, and has the mean over its queries.
 // low and high are the quantiles s and 1 - s of these means, with linear interpolation. Plain
 // percentiles, s = (1 - confidence) / 2, are too narrow where n is small, as the normal
 // distribution is beside Student's t, and by sqrt((n - 1) / n). So s is the expanded one of
-// Hesterberg (What Teachers Should Know about the Bootstrap, The American Statistician 69, 2015): s
-// = Phi(-sqrt(n / (n - 1)) t), where -t to t holds `confidence` of Student's t distribution with n
-// - 1 degrees of freedom. A resample depends on (seed, its number) alone, so the number of threads
-// changes nothing.
+// Hesterberg (What Teachers Should Know about the Bootstrap, The American Statistician 69, 2015):
+//
+//   s = Phi(-sqrt(n / (n - 1)) t)
+//
+// where -t to t holds `confidence` of Student's t distribution with n - 1 degrees of freedom. A
+// resample depends on (seed, its number) alone, so the number of threads changes nothing.
 #pragma once
 
 #include "engine/device/context.h"

@@ -160,6 +160,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
       const std::string name = name_of(gallery, each.row), of = class_of(gallery.set, each.row);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
+      if (!has_paths) continue;
       row.results.push_back({name, each.score});
       std::error_code ignored;
       itself = itself || std::filesystem::equivalent(name, row.query, ignored);

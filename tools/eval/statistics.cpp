@@ -77,6 +77,16 @@ nlohmann::json row_json(const GroupMetrics& row) {
           {"map", finite(row.map)}};
 }
 
+BootstrapOptions bootstrap_options(const DescribedRows& queries, const StatisticsOptions& options,
+                                   const CommonOptions& common) {
+  BootstrapOptions out;
+  out.confidence = confidence_of(options);
+  out.seed = common.seed;
+  out.interrupted = interrupted;
+  if (options.resample == "classes") out.classes = queries.set.labels;
+  return out;
+}
+
 }  // namespace
 
 void StatisticsOptions::add_to(Flags& flags) {
@@ -108,21 +118,21 @@ double confidence_of(const StatisticsOptions& options) {
   return options.confidence > 0 ? options.confidence : BootstrapOptions{}.confidence;
 }
 
-BootstrapOptions bootstrap_options(const DescribedRows& queries, const StatisticsOptions& options,
-                                   const CommonOptions& common) {
-  BootstrapOptions out;
-  out.confidence = confidence_of(options);
-  out.seed = common.seed;
-  out.interrupted = interrupted;
-  if (options.resample == "classes") out.classes = queries.set.labels;
-  return out;
-}
-
 RankIntervals draw_intervals(const Context& context, const DescribedRows& queries,
                              const Metrics& metrics, const StatisticsOptions& options,
                              const CommonOptions& common) {
   RankIntervals out = bootstrap(context, metrics.per_query, metrics.recall_at,
                                 bootstrap_options(queries, options, common));
+  stop_if_interrupted();
+  return out;
+}
+
+RankIntervals difference_of(const Context& context, const DescribedRows& queries,
+                            const Metrics& first, const Metrics& second,
+                            const StatisticsOptions& options, const CommonOptions& common) {
+  RankIntervals out =
+      bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
+                           bootstrap_options(queries, options, common));
   stop_if_interrupted();
   return out;
 }

@@ -37,15 +37,14 @@ struct Statistics {
 // The level of --confidence; 0.95 if not given.
 double confidence_of(const StatisticsOptions& options);
 
-// The options for intervals over these queries at that level.
-BootstrapOptions bootstrap_options(const DescribedRows& queries, const StatisticsOptions& options,
-                                   const CommonOptions& common);
-
-// The intervals of the metrics of these queries. `metrics` must have per_query. Stops if a signal
-// asks to.
+// The intervals of the metrics of these queries at that level; those of the second run's gain over
+// the first. The metrics must have per_query. Stop if a signal asks to.
 RankIntervals draw_intervals(const Context& context, const DescribedRows& queries,
                              const Metrics& metrics, const StatisticsOptions& options,
                              const CommonOptions& common);
+RankIntervals difference_of(const Context& context, const DescribedRows& queries,
+                            const Metrics& first, const Metrics& second,
+                            const StatisticsOptions& options, const CommonOptions& common);
 
 // Checks possible before measuring: throws InputError if the rows cannot be clustered.
 void check_statistics(const Context& context, const EvaluatedRows& rows,

@@ -3,7 +3,6 @@
 #include "data/images/decode.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
-#include "engine/system/signals.h"
 #include "retrieval/files/mapped_file.h"
 #include "tools/cli/build_commit.h"
 #include "tools/cli/messages.h"
@@ -97,16 +96,6 @@ ReportedRun reported_run(const Context& context, const std::string& name,
   run.record = read_learning_record(network);
   add_run_facts(network, run.facts);
   return run;
-}
-
-RankIntervals difference_of(const Context& context, const DescribedRows& queries,
-                            const Metrics& first, const Metrics& second,
-                            const StatisticsOptions& statistics, const CommonOptions& common) {
-  RankIntervals out =
-      bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
-                           bootstrap_options(queries, statistics, common));
-  stop_if_interrupted();
-  return out;
 }
 
 void write_report(const Context& context, ReportFile file, const CommonOptions& common) {

@@ -13,17 +13,12 @@
 
 namespace rk {
 
-// The part of one network: intervals, neighbours, the record of its run. `metrics` must have
-// per_query; checkpoint: empty if the rows come from a file. Stops if a signal asks to.
+// The part of one network: its metrics with their intervals, neighbours, the record of its run.
+// checkpoint: empty if the rows come from a file. Stops if a signal asks to.
 ReportedRun reported_run(const Context& context, const std::string& name,
                          const std::string& checkpoint, const EvaluatedRows& rows,
                          const Metrics& metrics, const RankIntervals& intervals,
                          const CommonOptions& common);
-
-// The confidence interval of the second run's gain over the first.
-RankIntervals difference_of(const Context& context, const DescribedRows& queries,
-                            const Metrics& first, const Metrics& second,
-                            const StatisticsOptions& statistics, const CommonOptions& common);
 
 struct ReportFile {
   std::string path{};

@@ -19,7 +19,7 @@ struct SurveyedPicture {
   int orientation = 1;                     // data/images/exif.h
   std::array<std::uint8_t, 32> content{};  // SHA-256 of the file
   std::string problem;                     // why it cannot be read; empty: readable
-  bool system_failed = false;              // SystemError: no fault of the picture
+  bool system_failed = false;              // or had no memory: no fault of the picture
 };
 
 // Returns the pictures in the order of the data set; decodes every file, using all threads. Only

@@ -146,12 +146,12 @@ class ProbeLoss final : public Command {
         "check          {} random directions, step {:g}, in double: worst relative deviation "
         "{:.1e}, median {:.1e}\n",
         found.directions, found.step, found.worst, found.median);
+    // The gradient of fastap's authors is no derivative.
     if (const auto compat = spec.values.text().find("compat");
         compat != spec.values.text().end() && compat->second == "official") {
       const auto parameter =
           std::ranges::find(spec.entry->parameters, "compat", &LossParameter::name);
-      print("               compat={}\n",
-            parameter->meaning);  // fastap's gradient is no derivative
+      print("               compat={}\n", parameter->meaning);
     }
     if (found.equal_rows > 0) {
       print(

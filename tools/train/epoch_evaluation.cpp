@@ -36,7 +36,7 @@ EpochEvaluation::EpochEvaluation(const Context& context, const CommonOptions& co
 
 void EpochEvaluation::plan(Parameters& parameters) {
   if (!held_out_) return;
-  PlannedEvaluation planned = plan_evaluation(context_, parameters, settings_, held_out());
+  PlannedEvaluation planned = plan_evaluation(context_, parameters, settings_, *held_out_);
   embedder_ = std::move(planned.embedder);
   reserved_bytes_ = planned.bytes;
 }

@@ -67,8 +67,7 @@ class Train final : public Command {
   bool shares_work() const override { return true; }
   const char* quiet_help() const override {
     return "print errors alone, and how a stopped run goes on; metrics.jsonl in --out has what "
-           "each "
-           "epoch gave";
+           "each epoch gave";
   }
 
   void run(const CommonOptions& common) override {

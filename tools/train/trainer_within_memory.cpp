@@ -27,12 +27,16 @@ struct BesideTrainer {
   }
 };
 
+std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset& held_out) {
+  return batch_of(settings.eval_batch, held_out.size());
+}
+
 // The bytes that the evaluation program reserves. On a GPU the program is really planned for this
 // and then freed; its graphs are found again later.
 std::int64_t evaluation_bytes(const TrainerRequest& request) {
   Parameters none;
   return static_cast<std::int64_t>(
-      plan_evaluation(request.context, none, request.settings, request.held_out).bytes);
+      plan_evaluation(request.context, none, request.settings, *request.held_out).bytes);
 }
 
 // Ordered pairs of pictures of one class.
@@ -54,10 +58,10 @@ BesideTrainer bytes_beside(const TrainerRequest& request, const ProcessGroup& pr
     // The network and its pictures, and behind them their embeddings.
     constexpr std::int64_t kWidestFeatures = 2048;
     const std::int64_t dim = settings.dim > 0 ? settings.dim : kWidestFeatures;
+    const Dataset& held_out = *request.held_out;
     bytes.evaluation = evaluation_bytes(request) +
-                       2 * evaluation_batch(settings, request.held_out) * 3 * side * side;
-    bytes.evaluation +=
-        gpu_evaluation_bytes(request.held_out->size(), dim, positive_pairs(*request.held_out));
+                       2 * evaluation_batch(settings, held_out) * 3 * side * side +
+                       gpu_evaluation_bytes(held_out.size(), dim, positive_pairs(held_out));
     return bytes;
   }
   bytes.loading = request.loading;
@@ -89,12 +93,8 @@ std::string larger_parts(const BesideTrainer& beside, const TrainSettings& setti
 
 }  // namespace
 
-std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset* held_out) {
-  return batch_of(settings.eval_batch, held_out != nullptr ? held_out->size() : 0);
-}
-
 PlannedEvaluation plan_evaluation(const Context& context, Parameters& parameters,
-                                  const TrainSettings& settings, const Dataset* held_out) {
+                                  const TrainSettings& settings, const Dataset& held_out) {
   const auto plan = [&](std::int64_t batch, Parameters& of) {
     PlannedEvaluation out{std::make_unique<Embedder>(context, of, model_description(settings),
                                                      batch, precision_of(settings.precision)),
@@ -130,7 +130,7 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
   LoadingBytes bytes;
   bytes.ring = ahead * settings.batch / processes * pixels;
   if (held_out != nullptr) {
-    bytes.evaluation_ring = ahead * evaluation_batch(settings, held_out) * pixels;
+    bytes.evaluation_ring = ahead * evaluation_batch(settings, *held_out) * pixels;
   }
   bytes.cache = settings.cache << 20;
   try {

@@ -13,9 +13,6 @@
 
 namespace rk {
 
-// The batch size of evaluation. held_out: null if there is none.
-std::int64_t evaluation_batch(const TrainSettings& settings, const Dataset* held_out);
-
 struct PlannedEvaluation {
   std::unique_ptr<Embedder> embedder;
   std::size_t bytes;  // that it reserves
@@ -24,7 +21,7 @@ struct PlannedEvaluation {
 // Plans evaluation's network on these parameters. Throws DeviceError that names an --eval-batch for
 // which the memory would suffice, if there is one.
 PlannedEvaluation plan_evaluation(const Context& context, Parameters& parameters,
-                                  const TrainSettings& settings, const Dataset* held_out);
+                                  const TrainSettings& settings, const Dataset& held_out);
 
 // Bytes that loading takes besides the network.
 struct LoadingBytes {
