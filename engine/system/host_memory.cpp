@@ -58,14 +58,14 @@ std::int64_t left_by_group(const fs::path& folder, const Names& names) {
   return std::max<std::int64_t>(0, limit - held);
 }
 
-// What the address space limit (ulimit -v) leaves. The heaps of threads that have yet to start, 64
-// MiB of addresses each whatever they hold, are not left.
+// What the address space limit (ulimit -v) leaves beside the heaps of threads that have yet to
+// start.
 std::int64_t left_by_limit(const std::string& root) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnknown;
   const std::int64_t pages = number_in(root + "/proc/self/statm");
   if (pages == kUnknown) return kUnknown;
-  constexpr std::int64_t kHeaps = std::int64_t{10} * 64 << 20;
+  constexpr std::int64_t kHeaps = 10 * kThreadHeapBytes;
   return std::max<std::int64_t>(
       0, static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE) - kHeaps);
 }

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -275,6 +276,19 @@ TEST(Bootstrap, EnoughResamplesForTheEnds) {
   BootstrapOptions options;
   options.classes = few.classes;
   EXPECT_EQ(bootstrap(Context(2), few.a, kRecallAt, options).resamples, 20'000);
+}
+
+// Each thread must ask before every resample and stop at the first yes.
+TEST(Bootstrap, AnInterruptionEndsIt) {
+  CounterRandom random(5, 0, 0);
+  const Case one = draw_case(random, 40, 4);
+  std::atomic<int> asked = 0;
+  BootstrapOptions options;
+  options.resamples = 10'000;
+  options.interrupted = [&] { return ++asked > 20; };
+  bootstrap(Context(2), one.a, kRecallAt, options);
+  EXPECT_GT(asked, 20);
+  EXPECT_LE(asked, 22);
 }
 
 TEST(Bootstrap, RefusesRunsOnOtherQueries) {

@@ -138,7 +138,9 @@ class BenchEval final : public Command {
         }));
         BootstrapOptions resampling;
         resampling.classes = set.labels;
+        resampling.interrupted = interrupted;
         bootstrap(context, out.metrics.per_query, out.metrics.recall_at, resampling);
+        stop_if_interrupted();
         metrics_by_group(out.metrics.per_query, set.labels);
       });
     };

@@ -74,17 +74,21 @@ BesideTrainer bytes_beside(const TrainerRequest& request, const ProcessGroup& pr
 }
 
 // The parts that flags can make smaller, if they are large enough to mention.
-std::string larger_parts(const BesideTrainer& beside, const TrainSettings& settings) {
+std::string larger_parts(const BesideTrainer& beside, const TrainerRequest& request) {
   constexpr std::int64_t kTold = std::int64_t{64} << 20;
+  const TrainSettings& settings = request.settings;
   std::vector<std::string> parts;
   const auto add = [&](std::int64_t bytes, const char* what, const char* flag, std::int64_t value) {
     if (bytes < kTold) return;
-    parts.push_back(fmt::format("{:.2f} GiB are for {} ({} {})",
-                                static_cast<double>(bytes) / (1 << 30), what, flag, value));
+    parts.push_back(fmt::format("{:.2f} GiB are for {} ({}{} {})",
+                                static_cast<double>(bytes) / (1 << 30), what,
+                                value > 1 ? "less below " : "", flag, value));
   };
   const LoadingBytes& loading = beside.loading;
-  add(beside.evaluation + loading.evaluation_ring, "evaluation", "--eval-batch",
-      settings.eval_batch);
+  // More than there are held-out images means all of them.
+  const std::int64_t evaluated =
+      request.held_out == nullptr ? 0 : evaluation_batch(settings, *request.held_out);
+  add(beside.evaluation + loading.evaluation_ring, "evaluation", "--eval-batch", evaluated);
   add(loading.cache, "decoded pictures", "--cache", settings.cache);
   add(loading.pictures, "pictures being decoded", "--workers", settings.workers);
   if (parts.empty()) return "";
@@ -158,7 +162,7 @@ std::unique_ptr<Trainer> trainer_within_memory(const TrainerRequest& request,
       const std::int64_t now = options.chunk > 0 ? options.chunk : settings.batch;
       if (!request.open_chunk || !options.processes->alone() || little.chunk() < 1 ||
           little.chunk() >= now) {
-        throw TooLittleMemory(little.what() + larger_parts(beside, settings), little.chunk(),
+        throw TooLittleMemory(little.what() + larger_parts(beside, request), little.chunk(),
                               little.where());
       }
       options.chunk = little.chunk();

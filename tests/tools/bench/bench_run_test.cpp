@@ -42,6 +42,19 @@ TEST_F(BenchRun, NoShareOfAFloorIsAboveOne) {
   EXPECT_EQ(holds(done.err, "share - ("), !below) << done.err;
 }
 
+// With half of all pairs positive, putting them in order for the exact ROC-AUC takes three times as
+// long as all the rest: what it costs must be seen.
+TEST_F(BenchRun, WhatExactRocAucCostsIsSeen) {
+  const Finished done = bench(
+      {"eval", "--n", "4000", "--classes", "2", "--dim", "8", "--repeats", "3", "--json", "-"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const nlohmann::json result = nlohmann::json::parse(done.out);
+  const auto ms = [&](const char* key) { return result.at(key).get<double>(); };
+  EXPECT_LT(ms("binned_ms"), 0.8 * ms("metrics_ms")) << result;
+  EXPECT_LE(ms("metrics_ms"), ms("total_ms")) << result;
+  EXPECT_LT(ms("gemm_ms"), ms("binned_ms")) << result;
+}
+
 TEST_F(BenchRun, AnImageTooSmallForTheNetworkIsWrongUsage) {
   const Finished refused = bench({"step", "--arch", "inception_v3", "--image-size", "64"});
   EXPECT_EQ(refused.code, 2) << refused.err;

@@ -512,6 +512,33 @@ TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
   EXPECT_TRUE(refused);
 }
 
+// What is advised must be possible to plan; whether it also fits beside training is asked next.
+TEST_F(RunFaults, AnEvaluationBatchTooLargeIsToldOneThatIsPossible) {
+  if (RK_SANITIZED) GTEST_SKIP() << kNoLimit;
+  const auto limited = [&](const std::string& evaluated, int mebibytes = 700) {
+    const Words words =
+        command("run",
+                {"--arch", "resnet20", "--image-size", "256", "--resize", "256", "--data",
+                 "glyphs:classes=4,test_classes=10,images=10,size=32", "--eval-batch", evaluated},
+                1);
+    return run({"/bin/sh", "-c",
+                fmt::format("ulimit -v {}; ", mebibytes * 1024) + in_shell(words, "")[2]});
+  };
+  const Finished end = limited("1024");
+  EXPECT_EQ(end.code, 5) << end.err;
+  std::smatch advised;
+  ASSERT_TRUE(std::regex_search(end.err, advised,
+                                std::regex("error: --eval-batch 1024: as many images at a time are "
+                                           "not possible \\(.*\\); use ([0-9]+) or fewer\n")))
+      << end.err;
+  const Finished again = limited(advised[1].str());
+  EXPECT_EQ(again.err.find("not possible"), std::string::npos) << again.err;
+  EXPECT_TRUE(holds(again.err, "(less below --eval-batch " + advised[1].str() + ")"));
+  // Where all 100 held-out images at once are possible, more is no other batch.
+  EXPECT_TRUE(holds(limited("1024", 1465).err, "(less below --eval-batch 100)"));
+  EXPECT_FALSE(fs::exists(in("run")));
+}
+
 TEST_F(RunFaults, WantOfMemoryIsNoDamage) {
   if (RK_SANITIZED) GTEST_SKIP() << kNoLimit;
   ASSERT_EQ(run(command("run", {"--arch", "resnet18", "--epochs", "1"}, 1)).code, 0);

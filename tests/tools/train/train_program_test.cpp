@@ -612,7 +612,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   EXPECT_EQ(many.code, 5) << many.err;
   EXPECT_TRUE(
       std::regex_search(many.err, std::regex("; of what is needed, [0-9.]+ GiB are for evaluation "
-                                             "\\(--eval-batch 1024\\)\n")))
+                                             "\\(less below --eval-batch 1024\\)\n")))
       << many.err;
   EXPECT_FALSE(holds(little.err, "--eval-batch")) << little.err;
   // Nothing held out needs no memory for evaluation.

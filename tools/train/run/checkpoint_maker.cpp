@@ -1,6 +1,7 @@
 #include "tools/train/run/checkpoint_maker.h"
 
 #include "engine/base/error.h"
+#include "engine/system/host_memory.h"
 #include "training/equal_processes.h"
 #include "weights/sealed_file.h"
 
@@ -46,9 +47,9 @@ void CheckpointMaker::refuse_unsound(const RunState& run) const {
 void CheckpointMaker::rehearse(const std::function<std::vector<std::byte>()>& make) {
   trainer_.download();
   try {
-    // Reserves address space, which a limit may make scarce, for heaps of 64 MiB each that threads
-    // of libraries create between now and the first save.
-    const auto heaps = std::make_unique_for_overwrite<std::byte[]>(std::size_t{256} << 20);
+    // Reserves address space for the threads of libraries that start between now and the first
+    // save. The loader's, which free_host_bytes() reserves too, run already.
+    const auto heaps = std::make_unique_for_overwrite<std::byte[]>(4 * kThreadHeapBytes);
     *const_cast<volatile std::byte*>(heaps.get()) = std::byte{};
     const std::vector<std::byte> bytes = make();
   } catch (const std::bad_alloc&) {
