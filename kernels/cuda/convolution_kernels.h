@@ -2,9 +2,11 @@
 // folded batch normalisation, pooling.
 #pragma once
 
+#include "kernels/blocks/average_pool_block.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/blocks/folded_block.h"
-#include "kernels/blocks/pool_block.h"
+#include "kernels/blocks/global_pool_block.h"
+#include "kernels/blocks/max_pool_block.h"
 #include "kernels/blocks/weights_block.h"
 #include "kernels/half_element.h"
 

@@ -1,5 +1,7 @@
 #include "engine/device/cuda/context.h"
-#include "kernels/blocks/pool_block.h"
+#include "kernels/blocks/average_pool_block.h"
+#include "kernels/blocks/global_pool_block.h"
+#include "kernels/blocks/max_pool_block.h"
 #include "kernels/launch.h"
 #include "layers/gpu/nodes.h"
 

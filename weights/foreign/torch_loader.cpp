@@ -64,8 +64,8 @@ def upright(image):
         return image
 )";
 
-// As in kernels/blocks/pool_block.h, powers are those of shares of the largest value: powers of the
-// values themselves may overflow or vanish in float.
+// As in kernels/blocks/global_pool_block.h, powers are those of shares of the largest value: powers
+// of the values themselves may overflow or vanish in float.
 constexpr const char* kGem = R"(
 
 class GeM(torch.nn.Module):
