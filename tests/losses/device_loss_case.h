@@ -145,7 +145,7 @@ class DeviceLossCase {
     Spread across;
     if (const auto& own = reference::reference_of(spec_); own.kinked || own.jumps) {
       across = spread_of(
-          data, exact, 2 * std::sqrt(kDim) * kUnitRoundoff, 8,
+          data, exact, 2 * std::sqrt(kDim) * kUnitRoundoff, 32,
           [&](const LossData<double>& near) { return on_cpu(near); }, std::identity());
     }
     const std::string of = spec_.text() + ", ";
