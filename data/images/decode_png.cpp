@@ -11,6 +11,9 @@
 #include "data/images/decode.h"
 #include "data/images/decoders.h"
 #include "engine/base/error.h"
+#include "engine/base/note.h"
+
+#include <fmt/format.h>
 
 namespace rk {
 namespace {
@@ -28,6 +31,7 @@ class PngDecoder {
     return true;
   }
   const char* why() const { return why_.data(); }
+  bool whitened() const { return whitened_; }  // 16-bit grey that held values above 255
 
   bool read_header() {
     return attempt([&] {
@@ -77,20 +81,26 @@ class PngDecoder {
       }
       png_read_end(png_, nullptr);  // the rest of the file must be intact too
       if (clipped) {
-        for (int y = 0; y < out.height(); ++y) spread_gray16(out.row(y), out.width());
+        for (int y = 0; y < out.height(); ++y) {
+          if (spread_gray16(out.row(y), out.width())) whitened_ = true;
+        }
       }
     });
   }
 
  private:
   // Expands big-endian 16-bit grey, stored at the start of an RGB row, to RGB in place. Goes from
-  // right to left: pixel x is written at byte 3x, past all bytes that are still to be read.
-  static void spread_gray16(std::uint8_t* row, int width) {
+  // right to left: pixel x is written at byte 3x, past all bytes that are still to be read. Returns
+  // whether a value was above 255.
+  static bool spread_gray16(std::uint8_t* row, int width) {
+    bool cut = false;
     for (int x = width - 1; x >= 0; --x) {
       const std::uint8_t* gray = row + 2 * static_cast<std::size_t>(x);
       const std::uint8_t level = gray[0] != 0 ? 255 : gray[1];
+      cut = cut || gray[0] != 0;
       std::memset(row + 3 * static_cast<std::size_t>(x), level, 3);
     }
+    return cut;
   }
 
   static void read(png_structp png, png_bytep target, std::size_t count) {
@@ -117,6 +127,7 @@ class PngDecoder {
   png_infop info_ = nullptr;
   std::jmp_buf jump_{};
   std::array<char, 200> why_{};
+  bool whitened_ = false;
 };
 
 }  // namespace
@@ -132,6 +143,12 @@ void decode_png(std::span<const std::byte> file, const std::string& name, Image&
   check_image_size(decoder.width(), decoder.height(), name);
   resize_picture(out, static_cast<int>(decoder.width()), static_cast<int>(decoder.height()), name);
   require(decoder.read_pixels(out));
+  if (decoder.whitened()) {
+    note_first("grey PNG of 16 bits",
+               fmt::format("{}: a grey PNG of 16 bits, as there may be more; as in Pillow, all "
+                           "values above 255 are white: store such pictures with 8 bits",
+                           name));
+  }
 }
 
 }  // namespace rk

@@ -132,6 +132,7 @@ RankIntervals intervals(const Context& context, const Units& units, std::size_t 
   if (units.count() > 1) {
     const double share = outer_share(options.confidence, units.count());
     out.resamples = options.resamples > 0 ? options.resamples : enough_resamples(share);
+    out.outside = share * out.resamples;
     std::vector<std::vector<double>> means = resample(context, units, options, out.resamples);
     for (std::size_t m = 0; m < all.size(); ++m) {
       std::sort(means[m].begin(), means[m].end());
@@ -160,7 +161,14 @@ std::string remark_on_few(const RankIntervals& intervals, const std::string& ove
     return fmt::format("there is one of the {} alone to draw from, so there are no intervals",
                        over);
   }
-  if (intervals.units == 0 || intervals.units >= kFew) return "";
+  if (intervals.units == 0) return "";
+  if (intervals.units >= kFew) {
+    if (intervals.outside >= 1) return "";
+    return fmt::format(
+        "{} {} are too few for ends so far out: {} resamples do not reach them, and the intervals "
+        "hold less often than they say; a lower --confidence asks for nearer ends",
+        intervals.units, over, intervals.resamples);
+  }
   return fmt::format(
       "there are {} {} alone to draw from: such intervals hold the metrics over all such {} less "
       "often than they say",

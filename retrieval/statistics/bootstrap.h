@@ -46,9 +46,12 @@ struct RankIntervals {
   Interval r_precision, map_at_r, map;
   std::int64_t units = 0;  // the classes or queries that were drawn from
   int resamples = 0;
+  double outside = 0;  // means expected outside of each end; below 1 the ends are the outermost
+                       // means, and too near
 };
 
-// What is to be said of intervals over so few units ("classes" or "queries"); empty: nothing.
+// What is to be said of intervals over so few units ("classes" or "queries"), or with so few means
+// outside; empty: nothing.
 std::string remark_on_few(const RankIntervals& intervals, const std::string& over);
 
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,

@@ -177,6 +177,15 @@ TEST(Decode, WarningsAboutHeadersAreNoDamage) {
   EXPECT_EQ(hash(decode_image(range, "x")), expected);
 }
 
+// As Pillow's, and said: such a picture is white nearly everywhere.
+TEST(Decode, GreyOf16BitsThatIsCutIsNoted) {
+  const HeardNotes notes;
+  decode_image(golden_file("files/gray16.png"), "deep.png");
+  decode_image(golden_file("files/rgb16.png"), "colour.png");
+  ASSERT_EQ(notes.lines.size(), 1U);
+  EXPECT_TRUE(notes.lines[0].starts_with("deep.png: a grey PNG of 16 bits")) << notes.lines[0];
+}
+
 // Padding before the end marker is harmless, other bytes are damage. The fuzzer found 260 damaged
 // bytes that decoded to 23160 x 2048 pixels without a warning.
 TEST(Decode, BytesBeforeTheEndOfAScanAreNoDamage) {

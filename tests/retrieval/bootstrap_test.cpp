@@ -278,6 +278,22 @@ TEST(Bootstrap, EnoughResamplesForTheEnds) {
   EXPECT_EQ(bootstrap(Context(2), few.a, kRecallAt, options).resamples, 20'000);
 }
 
+// Twelve units' ends of 0.999 take more than the most resamples: that must be said.
+TEST(Bootstrap, EndsThatNoResampleReachesAreSaid) {
+  CounterRandom random(6, 0, 0);
+  const Case one = draw_case(random, 200, 12);
+  BootstrapOptions options;
+  options.classes = one.classes;
+  const RankIntervals near = bootstrap(Context(1), one.a, kRecallAt, options);
+  EXPECT_EQ(near.units, 12);
+  EXPECT_EQ(remark_on_few(near, "classes"), "");
+  options.confidence = 0.999;
+  const RankIntervals far = bootstrap(Context(1), one.a, kRecallAt, options);
+  EXPECT_TRUE(holds(remark_on_few(far, "classes"),
+                    "12 classes are too few for ends so far out: 20000 resamples do not reach"));
+  EXPECT_NEAR(far.outside, 20'000 * expanded(0.999, 12), 1e-3);
+}
+
 // Each thread must ask before every resample and stop at the first yes.
 TEST(Bootstrap, AnInterruptionEndsIt) {
   CounterRandom random(5, 0, 0);

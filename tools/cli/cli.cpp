@@ -174,12 +174,14 @@ int guarded(const InstalledNames& names, const std::function<void()>& work) {
     work();
     // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      if (reader_is_gone()) return 128 + SIGPIPE;  // `... | head`: as other programs end
+      if (reader_is_gone()) throw ReaderGone();
       fail<InputError>("standard output: cannot be written; see its disk, or who reads it");
     }
     return static_cast<int>(ExitCode::kDone);
   } catch (const ReportedByAnother&) {
     return static_cast<int>(ExitCode::kDone);  // ProcessGroup::leave() knows better
+  } catch (const ReaderGone&) {
+    return 128 + SIGPIPE;  // `... | head`: as other programs end
   } catch (const Interrupted& error) {
     return report(error.what(), interrupted_exit_code(), "");  // requested, so not an error
   } catch (const Error& error) {

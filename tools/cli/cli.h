@@ -10,6 +10,7 @@
 #include "tools/cli/flags.h"
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,13 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   ProcessGroup* processes = nullptr;  // set for commands that share their work
+};
+
+// The program that reads standard output has ended: run_program() says nothing and returns the exit
+// code of SIGPIPE.
+class ReaderGone : public std::exception {
+ public:
+  const char* what() const noexcept override { return "nobody reads standard output"; }
 };
 
 // The device that run_program() resolved.

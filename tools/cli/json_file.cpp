@@ -69,7 +69,8 @@ bool write_all(const std::string& path, int descriptor, std::string_view text) {
 }
 
 // Writes all of `text` and closes `descriptor`, which is negative if opening failed. Throws
-// InputError on failure, Interrupted if a signal ends the waiting for a reader.
+// ReaderGone if `path` is a pipe whose reader has ended, InputError on other failures, Interrupted
+// if a signal ends the waiting for a reader.
 void write_through(const std::string& path, int descriptor, const std::string& text) {
   int reason = errno;
   bool good = false;
@@ -87,6 +88,7 @@ void write_through(const std::string& path, int descriptor, const std::string& t
     }
   }
   if (good) return;
+  if (reason == EPIPE) throw ReaderGone();
   fail<InputError>("{}: cannot be written: {}; see that its folder exists and has space", path,
                    std::strerror(reason));
 }

@@ -17,7 +17,7 @@ void give_standard_output_to_json();
 
 // Replaces `path` atomically; a device or pipe (/dev/stdout) is written to directly. NaN and
 // infinity become null; bytes that are not UTF-8 become the replacement character. Errors are
-// InputErrors.
+// InputErrors; ReaderGone if it is a pipe whose reader has ended.
 void write_json(const std::string& path, const nlohmann::json& value);
 
 // Writes the result of a program to --json, if that was given, with what made it: "program"

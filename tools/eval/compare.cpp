@@ -61,6 +61,10 @@ struct RunRemarks {
   std::vector<std::string> notes;
 };
 
+std::string signed_text(double value) {
+  return std::isfinite(value) ? fmt::format("{:+.4f}", value) : std::string("undefined");
+}
+
 std::string told_apart(const Interval& difference) {
   if (!std::isfinite(difference.low)) return "no interval";
   return fmt::format("{:+.4f} to {:+.4f}   {}", difference.low, difference.high,
@@ -81,8 +85,8 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
   print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", "", "A", "B", "B - A",
         100 * confidence);
   for (const Compared& row : rows) {
-    print("  {:<14}{:>10.4f}{:>10.4f}{:>+10.4f}   {}\n", row.name, row.a, row.b, row.b - row.a,
-          told_apart(row.difference));
+    print("  {:<14}{:>10}{:>10}{:>10}   {}\n", row.name, text_of_metric(row.a),
+          text_of_metric(row.b), signed_text(row.b - row.a), told_apart(row.difference));
   }
   print(
       "\nThe intervals are over other pictures: another seed of the training may differ by "

@@ -175,9 +175,9 @@ class ProbeData final : public Command {
     if (!data.left_out().empty()) print("  left out: {}\n", one_line(text_of(data.left_out())));
     if (!lonely.empty()) {
       print(
-          "  {} of a single image, which has no other to find, and which training refuses "
-          "(min_images=2 leaves such out):\n",
-          counted(lonely.size(), "class"));
+          "  {} of a single image, which has no other to find{} (min_images=2 leaves such out):\n",
+          counted(lonely.size(), "class"),
+          split == Split::kTrain ? ", and which training refuses" : "");
       print_some(lonely);
     }
     if (!bad.empty()) {

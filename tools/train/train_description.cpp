@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -79,11 +82,16 @@ std::string sampler_line(const TrainParts& parts) {
       100 * share, loss.entry->name);
 }
 
-// The number of held-out classes that are also trained on, by name; 0 if --data itself holds them
-// out.
+// The number of held-out classes that are also trained on, or were, by name. What --data itself
+// holds out is no part of what this run trains on.
 std::int64_t shared_classes(const TrainParts& parts) {
-  if (parts.settings.test_data.empty()) return 0;
-  return KnownClasses(parts.data.class_names()).count(*parts.held_out);
+  std::vector<std::string> names = parts.class_names;
+  if (parts.settings.test_data.empty()) {
+    const std::vector<std::string> own = parts.data.class_names();
+    const std::set<std::string> of_data(own.begin(), own.end());
+    std::erase_if(names, [&](const std::string& name) { return of_data.contains(name); });
+  }
+  return KnownClasses(names).count(*parts.held_out);
 }
 
 std::string held_out_line(const TrainParts& parts) {
@@ -107,9 +115,12 @@ std::string trained_on_line(const TrainParts& parts) {
   const std::int64_t shared = shared_classes(parts);
   if (shared == 0) return "";
   return fmt::format(
-      "held out: {} of these {} {} trained on, too (by name), which flatters its metrics; give "
+      "held out: {} of these {} {} trained on, too (by name{}), which flatters its metrics; give "
       "classes of their own with --test-data",
-      shared, counted(parts.held_out->classes().size(), "class"), shared == 1 ? "is" : "are");
+      shared, counted(parts.held_out->classes().size(), "class"), shared == 1 ? "is" : "are",
+      parts.class_names.size() > parts.data.class_names().size()
+          ? "; here or before, where --weights or --resume come from"
+          : "");
 }
 
 // The images that are evaluated in addition to the held-out ones.

@@ -18,6 +18,8 @@ struct TrainParts {
   const Trainer& trainer;
   const Sampler& sampler;
   const Dataset& data;
+  // All that the network was trained on: those of `data`, and of the run whose weights it has.
+  const std::vector<std::string>& class_names;
   const Dataset* held_out = nullptr;      // null: no evaluation
   const Dataset* train_sample = nullptr;  // also evaluated; null: none
   std::size_t evaluation_bytes = 0;

@@ -50,7 +50,9 @@ void tell_changes(const RunStart& start, bool over, bool quiet) {
 void TrainRun::execute() {
   const bool over = is_over();
   if (processes_.first()) tell_changes(start_, over, common_.quiet);
-  for (const std::string& line : setup_.description(settings_, processes_.size())) tell_user(line);
+  const std::vector<std::string> lines =
+      setup_.description(settings_, run_.classes, processes_.size());
+  for (const std::string& line : lines) tell_user(line);
   require_equal_parameters(processes_, setup_.trainer->parameters(), run_);
   if (over) {
     finish_what_was_over();

@@ -105,11 +105,13 @@ TrainSetup::TrainSetup(const Context& context, const CommonOptions& common, Trai
 }
 
 std::vector<std::string> TrainSetup::description(const TrainSettings& settings,
+                                                 const std::vector<std::string>& class_names,
                                                  int processes) const {
   return describe_training({.settings = settings,
                             .trainer = *trainer,
                             .sampler = *sampler,
                             .data = data,
+                            .class_names = class_names,
                             .held_out = evaluation.held_out(),
                             .train_sample = evaluation.train_sample(),
                             .evaluation_bytes = evaluation.reserved_bytes(),

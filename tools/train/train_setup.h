@@ -39,7 +39,10 @@ struct TrainSetup {
              const SettingTable& table, const RunStart& start);
 
   // What is printed before the run begins, in lines.
-  std::vector<std::string> description(const TrainSettings& settings, int processes) const;
+  // class_names: all that the network was trained on.
+  std::vector<std::string> description(const TrainSettings& settings,
+                                       const std::vector<std::string>& class_names,
+                                       int processes) const;
 
   Dataset data;
   EpochEvaluation evaluation;

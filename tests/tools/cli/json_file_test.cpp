@@ -111,6 +111,30 @@ TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
   EXPECT_TRUE(std::filesystem::is_fifo(path));
 }
 
+TEST_F(JsonFile, AReaderThatLeftIsNoWrongPath) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGPIPE, SIG_IGN);  // as run_program() does
+    dup2(ends[1], STDOUT_FILENO);
+    give_standard_output_to_json();
+    try {
+      write_json(kStandardOutput, 17);
+    } catch (const ReaderGone&) {
+      _exit(0);
+    } catch (...) {
+    }
+    _exit(1);
+  }
+  close(ends[1]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 // A signal that came while the program finished its work must not lose the result.
 TEST_F(JsonFile, ASignalThatCameBeforeLosesNothing) {
   const std::string path = folder_.path() / "pipe";

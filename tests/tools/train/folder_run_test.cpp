@@ -124,6 +124,16 @@ TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
   ASSERT_EQ(some.code, 0) << some.err;
   EXPECT_TRUE(holds(some.err, "24 images of 6 classes"));
   EXPECT_TRUE(holds(some.err, "held out: 4 of these 6 classes are trained on, too (by name)"));
+  // What the run trained on whose weights it starts from counts, too.
+  folder_->classes("further/train/f", 4, 4);
+  const Finished further =
+      train("further", "further_run",
+            {"--weights", best("parted_run"), "--test-data", parted + ",splits=none"});
+  ASSERT_EQ(further.code, 0) << further.err;
+  EXPECT_TRUE(holds(further.err,
+                    "held out: 4 of these 6 classes are trained on, too (by name; here or before, "
+                    "where --weights or --resume come from)"))
+      << further.err;
 }
 
 // Classes that were trained on as parts of a merged class, or with the split in front of their
