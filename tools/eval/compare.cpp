@@ -128,6 +128,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   }
   std::vector<ReportedRun> runs;
   std::vector<RunRemarks> remarks;
+  std::vector<std::string> texts;  // of the pictures, as each network reads them
   EvaluatedRows rows;
   for (const std::string& run : options.compare) {
     NetworkOptions own = network;
@@ -141,6 +142,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
           network.data);
     }
     rows.queries = std::move(embedded);
+    texts.push_back(rows.queries.text);
     const Measured measured = measure(context, rows, measuring, common);
     std::vector<std::string> notes = rows.queries.notes;
     notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
@@ -152,8 +154,17 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
   const RankIntervals difference = difference_of(context, rows.queries, a, b, statistics, common);
   const std::vector<Compared> table = compared(a, b, difference);
-  say(rows.queries.text, runs, remarks, table, confidence_of(statistics));
+  const bool alike = texts[0] == texts[1];
+  const std::string data = alike ? texts[0] : fmt::format("A: {}; B: {}", texts[0], texts[1]);
+  say(data, runs, remarks, table, confidence_of(statistics));
   std::vector<std::string> notes = notes_of(runs, remarks);
+  if (!alike) {
+    note(
+        notes.emplace_back("the two networks read the pictures differently, each as it was trained "
+                           "to, so that part of "
+                           "the difference may be the pictures': " +
+                           data));
+  }
   const std::string few = remark_on_few(difference, statistics.resample);
   if (!few.empty()) note(notes.emplace_back(few));
   json result = {{"data", network.data},
@@ -181,7 +192,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   write_report(context,
                {.path = options.report,
                 .title = title,
-                .data = rows.queries.text,
+                .data = data,
                 .rows = rows,
                 .statistics = statistics,
                 .notes = std::move(notes),

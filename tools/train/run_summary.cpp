@@ -18,9 +18,10 @@ using nlohmann::ordered_json;
 std::string why_over(const RunOutcome& outcome) {
   const RunState& run = outcome.run;
   const TrainSettings& settings = outcome.settings;
-  if (run.epoch > settings.epochs) {
-    return fmt::format("{} epochs are done, more than --epochs {}; more with a larger one",
-                       run.epoch, settings.epochs);
+  if (run.epoch > settings.epochs || (run.epoch == settings.epochs && run.batch > 0)) {
+    return fmt::format("{}{} are done, more than --epochs {}; more with a larger one",
+                       counted(run.epoch, "epoch"), run.batch > 0 ? " and a part of the next" : "",
+                       settings.epochs);
   }
   if (run.epoch >= settings.epochs) {
     return run.epoch == 1 ? std::string("the one epoch is done; more with --epochs")

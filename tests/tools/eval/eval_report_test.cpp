@@ -231,6 +231,18 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_EQ(said()["difference"]["map"]["low"], 0.0);
   EXPECT_EQ(said()["difference"]["map"]["high"], 0.0);
 
+  // Of networks that read pictures differently both readings must be said.
+  const std::string pics = "folder:" + in("pics");
+  ASSERT_EQ(run(on_pictures("turns", {"--epochs", "1", "--data", pics + ",exif=turn"}, 1)).code, 0);
+  const Finished unlike =
+      run(eval({"--compare", in("turns"), in("a"), "--data", pics, "--report", in("unlike.html")}));
+  ASSERT_EQ(unlike.code, 0) << unlike.err;
+  EXPECT_TRUE(unlike.out.starts_with("A: " + pics + ",exif=turn, split test: ")) << unlike.out;
+  EXPECT_TRUE(holds(unlike.out, "; B: " + pics + ", split test: ")) << unlike.out;
+  EXPECT_TRUE(holds(unlike.err, "note: the two networks read the pictures differently"));
+  EXPECT_TRUE(holds(page("unlike.html").text, "the two networks read the pictures differently"));
+  EXPECT_FALSE(holds(itself.err, "differently"));
+
   const auto refused = [&](const Words& more, int code, const std::string& why) {
     const Finished end = run(eval(more));
     EXPECT_EQ(end.code, code) << end.err;
