@@ -1,5 +1,6 @@
 #include "retrieval/report/tables.h"
 
+#include "retrieval/metric_text.h"
 #include "retrieval/report/confusions.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/query_cards.h"
@@ -16,14 +17,6 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kClasses = 20, kClassesOfTwo = 12, kConfusions = 20;
-
-std::string text(double value) {
-  return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("undefined");
-}
-
-std::string signed_text(double value) {
-  return std::isfinite(value) ? fmt::format("{:+.4f}", value) : std::string("undefined");
-}
 
 std::string interval_text(const Interval& interval) {
   if (!std::isfinite(interval.low)) return "";
@@ -106,9 +99,9 @@ std::string tiles(const std::vector<Row>& rows) {
     if (row == rows.end()) continue;
     const std::string interval =
         row->interval[0] ? interval_text(*row->interval[0]) : std::string();
-    out +=
-        fmt::format("<li>{}<span class=\"value\">{}</span><span class=\"under\">{}</span></li>\n",
-                    name, text(row->values[0]), interval.empty() ? row->meaning : interval);
+    out += fmt::format(
+        "<li>{}<span class=\"value\">{}</span><span class=\"under\">{}</span></li>\n", name,
+        text_of_metric(row->values[0]), interval.empty() ? row->meaning : interval);
   }
   return out + "</ul>\n";
 }
@@ -138,8 +131,8 @@ std::string one_run(const Report& report, const std::vector<Row>& rows) {
     body += fmt::format(
         "<tr><th scope=\"row\">{0}<span class=\"under below\">{3}</span></th><td>{1}</td><td "
         "class=\"interval\">{2}</td><td class=\"text beside\">{3}</td></tr>\n",
-        row.name, text(row.values[0]), row.interval[0] ? interval_text(*row.interval[0]) : "",
-        row.meaning);
+        row.name, text_of_metric(row.values[0]),
+        row.interval[0] ? interval_text(*row.interval[0]) : "", row.meaning);
   }
   return tiles(rows) + table({{"Metric"},
                               {"Value"},
@@ -160,7 +153,7 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
   std::string body;
   for (const Row& row : rows) {
     const auto value = [&](std::size_t r) {
-      return fmt::format("<td>{}{}</td>", text(row.values[r]),
+      return fmt::format("<td>{}{}</td>", text_of_metric(row.values[r]),
                          row.interval[r] ? fmt::format("<br/><span class=\"interval\">{}</span>",
                                                        interval_text(*row.interval[r]))
                                          : std::string());
@@ -168,7 +161,7 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
     body += fmt::format(
         "<tr><th scope=\"row\">{}</th>{}{}<td>{}</td><td class=\"interval\">{}</td><td "
         "class=\"text\">{}</td></tr>\n",
-        row.name, value(0), value(1), signed_text(row.values[1] - row.values[0]),
+        row.name, value(0), value(1), text_of_difference(row.values[1] - row.values[0]),
         row.difference && std::isfinite(row.difference->low)
             ? fmt::format("{:+.4f} to {:+.4f}", row.difference->low, row.difference->high)
             : std::string(),
@@ -190,8 +183,8 @@ std::string hardest_classes(const Report& report) {
   for (const GroupMetrics& row : rows) {
     body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        escaped(class_name(*report.queries, row.group)), row.queries, text(row.recall_at_1),
-        text(row.map_at_r), text(row.map));
+        escaped(class_name(*report.queries, row.group)), row.queries,
+        text_of_metric(row.recall_at_1), text_of_metric(row.map_at_r), text_of_metric(row.map));
   }
   return "<h3>Hardest classes</h3>\n" +
          table({{"Class"}, {"Queries"}, {"R@1"}, {"MAP@R"}, {"mAP"}}, body);
@@ -218,8 +211,8 @@ std::string changed_classes(const Report& report) {
   for (const ClassChange& row : changes) {
     body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        escaped(class_name(*report.queries, row.label)), row.queries, text(row.before),
-        text(row.after), signed_text(row.after - row.before));
+        escaped(class_name(*report.queries, row.label)), row.queries, text_of_metric(row.before),
+        text_of_metric(row.after), text_of_difference(row.after - row.before));
   }
   return "<h3>Classes that differ most</h3>\n" + table({{"Class"},
                                                         {"Queries"},

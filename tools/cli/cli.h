@@ -31,11 +31,11 @@ struct CommonOptions {
   ProcessGroup* processes = nullptr;  // set for commands that share their work
 };
 
-// The program that reads standard output has ended: run_program() says nothing and returns the exit
-// code of SIGPIPE.
+// The program that reads a result through a pipe has ended: run_program() says nothing and returns
+// the exit code of SIGPIPE.
 class ReaderGone : public std::exception {
  public:
-  const char* what() const noexcept override { return "nobody reads standard output"; }
+  const char* what() const noexcept override { return "nobody reads the result"; }
 };
 
 // The device that run_program() resolved.

@@ -1,6 +1,7 @@
 #include "tools/common/metrics_report.h"
 
 #include "engine/base/english.h"
+#include "retrieval/metric_text.h"
 #include "tools/cli/cli.h"
 
 #include <fmt/format.h>
@@ -47,10 +48,6 @@ nlohmann::json pair_of(const Interval& interval) {
 std::string grouped(std::int64_t value) {
   if (value < 1000) return std::to_string(value);
   return fmt::format("{},{:03}", grouped(value / 1000), value % 1000);
-}
-
-std::string text_of_metric(double value) {
-  return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("undefined");
 }
 
 nlohmann::json metrics_json(const Metrics& m) {

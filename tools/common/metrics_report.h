@@ -48,7 +48,5 @@ std::string draws_table(const std::string& what, const DrawnMetrics& metrics,
 
 // "60,502"
 std::string grouped(std::int64_t value);
-// Four decimal places, or "undefined".
-std::string text_of_metric(double value);
 
 }  // namespace rk

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "retrieval/metric_text.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
@@ -61,10 +62,6 @@ struct RunRemarks {
   std::vector<std::string> notes;
 };
 
-std::string signed_text(double value) {
-  return std::isfinite(value) ? fmt::format("{:+.4f}", value) : std::string("undefined");
-}
-
 std::string told_apart(const Interval& difference) {
   if (!std::isfinite(difference.low)) return "no interval";
   return fmt::format("{:+.4f} to {:+.4f}   {}", difference.low, difference.high,
@@ -86,7 +83,7 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
         100 * confidence);
   for (const Compared& row : rows) {
     print("  {:<14}{:>10}{:>10}{:>10}   {}\n", row.name, text_of_metric(row.a),
-          text_of_metric(row.b), signed_text(row.b - row.a), told_apart(row.difference));
+          text_of_metric(row.b), text_of_difference(row.b - row.a), told_apart(row.difference));
   }
   print(
       "\nThe intervals are over other pictures: another seed of the training may differ by "
@@ -159,11 +156,10 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   say(data, runs, remarks, table, confidence_of(statistics));
   std::vector<std::string> notes = notes_of(runs, remarks);
   if (!alike) {
-    note(
-        notes.emplace_back("the two networks read the pictures differently, each as it was trained "
-                           "to, so that part of "
-                           "the difference may be the pictures': " +
-                           data));
+    note(notes.emplace_back(
+        fmt::format("the two networks read the pictures differently, each as it was trained to, so "
+                    "that part of the difference may be the pictures': {}",
+                    data)));
   }
   const std::string few = remark_on_few(difference, statistics.resample);
   if (!few.empty()) note(notes.emplace_back(few));

@@ -1,6 +1,7 @@
 #include "tools/eval/statistics.h"
 
 #include "engine/system/signals.h"
+#include "retrieval/metric_text.h"
 #include "retrieval/passes/largest_score.h"
 #include "tools/cli/progress.h"
 

@@ -1,6 +1,7 @@
 #include "tools/train/train_record.h"
 
 #include "engine/base/error.h"
+#include "retrieval/metric_text.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/parse_json.h"
 #include "tools/common/metrics_report.h"
