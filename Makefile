@@ -50,10 +50,11 @@ deb:
 	@$(MAKE) --no-print-directory all BUILD="$(BUILD)-deb" OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(OPTIONS)'
 	@umask 022 && cpack --config "$(BUILD)-deb/CPackConfig.cmake" -B "$(BUILD)-deb"
 
-# Tests run in parallel: threads that spin while they wait would take other tests' processors.
+# Tests run in parallel: threads that spin while they wait would take other tests' processors. One more than
+# JOBS, because some tests mostly wait, for limits or other processes.
 test: configure
 	@cmake --build "$(BUILD)" -j $(JOBS)
-	@OMP_WAIT_POLICY=PASSIVE ctest --test-dir "$(BUILD)" --no-tests=error --output-on-failure -j $(JOBS)
+	@OMP_WAIT_POLICY=PASSIVE ctest --test-dir "$(BUILD)" --no-tests=error --output-on-failure -j $$(($(JOBS) + 1))
 
 test-golden: configure
 	@cmake --build "$(BUILD)" --target golden -j $(JOBS)

@@ -88,7 +88,7 @@ class Temporary {
     const std::uint64_t available = calls_.free_bytes(folder_of(target_).c_str());
     if (available < bytes.size()) {
       fail<InputError>("{}: {} are needed and {} are free; make space on that disk", name,
-                       size_text(bytes.size()), size_text(available));
+                       needed_size(bytes.size()), free_size(available));
     }
     create(name);
     if (mode && calls_.set_mode(descriptor_, *mode) != 0) {

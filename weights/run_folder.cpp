@@ -99,7 +99,7 @@ void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& cal
     fail<InputError>(
         "{}: {} are needed for checkpoints and {} are free; make space on that disk or give "
         "another --out",
-        folder, size_text(bytes), size_text(available));
+        folder, needed_size(bytes), free_size(available));
   }
 }
 

@@ -268,6 +268,11 @@ std::vector<std::string> Dataset::class_names() const {
   return names;
 }
 
+bool Dataset::is_one_class() const {
+  return std::count_if(members_.begin(), members_.end(),
+                       [](const auto& images) { return !images.empty(); }) == 1;
+}
+
 std::int64_t Dataset::category(std::int64_t index) const {
   return classes_[static_cast<std::size_t>(label(index))].category;
 }

@@ -90,6 +90,8 @@ class Dataset {
   std::vector<std::string> class_names() const;
   // The items of each class, ascending.
   const std::vector<std::vector<std::int64_t>>& members() const { return members_; }
+  // Whether all images are of one class, so that there is nothing to tell apart.
+  bool is_one_class() const;
   std::int64_t label(std::int64_t index) const { return item(index).label; }
   std::int64_t category(std::int64_t index) const;  // -1: none
 

@@ -1,5 +1,5 @@
 // Words in messages that depend on their neighbours: a noun on its count, an article on its noun,
-// the unit of a size on its number.
+// the unit and the rounding of a size on what it says.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,10 +34,15 @@ inline std::string with_article(std::string_view name) {
   return fmt::format("{} {}", vowel ? "an" : "a", name);
 }
 
-// "3.1 MiB", below one "812 KiB".
-inline std::string size_text(std::uint64_t bytes) {
-  if (bytes < (std::uint64_t{1} << 20)) return fmt::format("{} KiB", (bytes + 1023) / 1024);
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+// What is needed and what there is, for a message that it does not suffice: "1.2 MiB", below one
+// "812 KiB". The one rounds up and the other down, so that too little never reads as enough.
+inline std::string size_text(std::uint64_t bytes, std::uint64_t rounding) {
+  constexpr std::uint64_t kKib = 1 << 10, kMib = 1 << 20;
+  if (bytes < kMib) return fmt::format("{} KiB", (bytes + rounding * (kKib - 1)) / kKib);
+  const std::uint64_t tenths = (bytes * 10 + rounding * (kMib - 1)) / kMib;
+  return fmt::format("{}.{} MiB", tenths / 10, tenths % 10);
 }
+inline std::string needed_size(std::uint64_t bytes) { return size_text(bytes, 1); }
+inline std::string free_size(std::uint64_t bytes) { return size_text(bytes, 0); }
 
 }  // namespace rk

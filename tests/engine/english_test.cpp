@@ -24,5 +24,20 @@ TEST(English, ArticlesGoByTheFirstLetter) {
   EXPECT_EQ(with_article("resnet50"), "a resnet50");
 }
 
+TEST(English, TooLittleNeverReadsAsEnough) {
+  constexpr std::uint64_t kMib = 1 << 20;
+  EXPECT_EQ(needed_size(1), "1 KiB");
+  EXPECT_EQ(free_size(1023), "0 KiB");
+  EXPECT_EQ(needed_size(kMib - 1), "1024 KiB");
+  EXPECT_EQ(free_size(kMib - 1), "1023 KiB");
+  EXPECT_EQ(needed_size(kMib), "1.0 MiB");
+  EXPECT_EQ(free_size(kMib), "1.0 MiB");
+  EXPECT_EQ(needed_size(kMib + 1), "1.1 MiB");
+  EXPECT_EQ(free_size(2 * kMib - 1), "1.9 MiB");
+  for (std::uint64_t free : {std::uint64_t{0}, kMib - 1024, kMib, kMib * 11 / 10, 700 * kMib}) {
+    EXPECT_NE(needed_size(free + 1), free_size(free)) << free;
+  }
+}
+
 }  // namespace
 }  // namespace rk

@@ -1,5 +1,6 @@
 // The words in front of a program's own that start it as several processes through mpiexec: on
-// this machine alone, also for root, and also with more processes than cores.
+// this machine alone, also for root, and also with more processes than cores. Where one process
+// fails, mpiexec kills the others at once: its grace of a second is most of what such a test takes.
 #pragma once
 
 #include <string>
@@ -16,6 +17,7 @@ inline std::vector<std::string> mpiexec(int processes) {
           "OMPI_MCA_rmaps_base_oversubscribe=1",
           "OMPI_MCA_oob_tcp_if_include=lo",
           "OMPI_MCA_btl=self,vader",
+          "OMPI_MCA_odls_base_sigkill_timeout=0",
           RK_MPIEXEC,
           "-n",
           std::to_string(processes)};

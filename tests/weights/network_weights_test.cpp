@@ -828,6 +828,9 @@ TEST(TorchLoader, LoadsTheFileThatLiesBesideIt) {
   const std::string loader = torch_loader(ModelDescription(), "a.b.SAFETENSORS");
   EXPECT_TRUE(holds(loader, "Embeds pictures by a.b.SAFETENSORS:")) << loader;
   EXPECT_TRUE(holds(loader, "removesuffix(\".py\") + \".SAFETENSORS\")")) << loader;
+  // What could end the comment is left out of it.
+  EXPECT_TRUE(holds(torch_loader(ModelDescription(), "our \"best\" net\\1\n\xc3\xa9.safetensors"),
+                    "Embeds pictures by our _best_ net_1___.safetensors:"));
 }
 
 // torchvision's files say nothing about their images, but are recognised by their sums. GoogLeNet's

@@ -244,7 +244,12 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std
                    bool force) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const OutputFile& output = outputs[i];
-    if (output.path.empty() || output.path == kStandardOutput) continue;
+    if (output.path.empty()) continue;
+    if (output.path == kStandardOutput) {
+      if (output.kind == FileKind::kJson) continue;
+      fail<UsageError>("{} -: only --json can go to standard output; give the name of a file",
+                       output.flag);
+    }
     std::error_code ignored;
     const fs::file_status status = fs::status(output.path, ignored);
     if (fs::is_directory(status)) {

@@ -173,6 +173,11 @@ class ProbeData final : public Command {
                                            : "used as stored; ,exif=turn turns them upright");
     }
     if (!data.left_out().empty()) print("  left out: {}\n", one_line(text_of(data.left_out())));
+    if (data.is_one_class() && !is_side(split)) {
+      print("  all of it is one class: {}\n",
+            split == Split::kTrain ? "there is nothing to tell apart, and no loss learns from it"
+                                   : "whatever is found is right, and its metrics mean nothing");
+    }
     if (!lonely.empty()) {
       print(
           "  {} of a single image, which has no other to find{} (min_images=2 leaves such out):\n",

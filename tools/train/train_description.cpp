@@ -35,12 +35,6 @@ bool batches_are_one_class(const TrainSettings& s) {
          takes_memory(parse_loss(s.loss).entry->kind);
 }
 
-// Counts only classes with images.
-bool is_one_class(const Dataset& data) {
-  return std::count_if(data.members().begin(), data.members().end(),
-                       [](const auto& images) { return !images.empty(); }) == 1;
-}
-
 std::string batches_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   const std::string of =
@@ -196,7 +190,7 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
       "network: {}, {} pooling, {} numbers, {:.2f} million parameters, batch norm {}", model.arch,
       model.pool, model.dim, static_cast<double>(parts.trainer.network_parameters()) * 1e-6, s.bn));
   lines.push_back(batches_line(parts));
-  if (is_one_class(parts.data)) {
+  if (parts.data.is_one_class()) {
     lines.push_back(fmt::format(
         "{}: all of it is one class, so that there is nothing to tell apart and the loss teaches "
         "nothing; give images of other classes too",
@@ -211,7 +205,7 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   if (parts.held_out != nullptr) {
     lines.push_back(held_out_line(parts));
     if (const std::string line = trained_on_line(parts); !line.empty()) lines.push_back(line);
-    if (is_one_class(*parts.held_out)) {
+    if (parts.held_out->is_one_class()) {
       lines.push_back(
           "held out: all of it is one class, so that whatever is found is right: its metrics mean "
           "nothing, nor does the best epoch; hold out more classes");

@@ -34,22 +34,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Nothing is trained in a run that is over, whatever is asked for; but its record is written.
-void tell_changes(const RunStart& start, bool over, bool quiet) {
-  for (const auto& [name, line] : start.changes) {
-    if (over && name != "log") {
-      note(fmt::format("--{}: has no effect on a run that is over", name));
-    } else if (!quiet) {
-      tell("{}", line);
-    }
-  }
-}
-
 }  // namespace
 
 void TrainRun::execute() {
   const bool over = is_over();
-  if (processes_.first()) tell_changes(start_, over, common_.quiet);
+  if (processes_.first()) tell_changes(over);
   const std::vector<std::string> lines =
       setup_.description(settings_, run_.classes, processes_.size());
   for (const std::string& line : lines) tell_user(line);
@@ -65,8 +54,22 @@ void TrainRun::execute() {
   write_result(common_, context_.threads(), result_of(outcome(), table_.values()));
 }
 
+// Nothing is trained in a run that is over, whatever is asked for; but its record is written, and
+// why it is over says how many epochs were asked for.
+void TrainRun::tell_changes(bool over) const {
+  for (const auto& [name, line] : start_.changes) {
+    if (!over || name == "log") {
+      tell_user(line);
+    } else if (name != "epochs" || !epochs_are_done()) {
+      note(fmt::format("--{}: has no effect on a run that is over", name));
+    }
+  }
+}
+
+bool TrainRun::epochs_are_done() const { return run_.epoch >= settings_.epochs; }
+
 bool TrainRun::is_over() const {
-  if (run_.epoch >= settings_.epochs) return true;
+  if (epochs_are_done()) return true;
   const bool out_of_patience = processes_.first() && best_.out_of_patience(run_);
   return processes_.all_reduce_max(out_of_patience ? 1 : 0) != 0;
 }

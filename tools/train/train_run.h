@@ -49,6 +49,8 @@ class TrainRun {
  private:
   void start_from_weights();
   void resume();
+  void tell_changes(bool over) const;
+  bool epochs_are_done() const;
   bool is_over() const;  // for all processes, as decided by the first one
   void finish_what_was_over();
   void require_room_to_save();

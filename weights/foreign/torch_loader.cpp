@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cctype>
 #include <filesystem>
 
 namespace rk {
@@ -85,12 +84,11 @@ constexpr const char* kSmallResNet =
         self.body.maxpool = self.body.layer4 = torch.nn.Identity()
 )";
 
-// Makes a file name safe for the text of a comment: a name may contain anything.
+// Makes a file name, which may contain anything, safe within """ of Python.
 std::string plain(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    const bool safe = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
-    out += safe ? c : '_';
+    out += c >= ' ' && c <= '~' && c != '"' && c != '\\' ? c : '_';
   }
   return out;
 }

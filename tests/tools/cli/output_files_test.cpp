@@ -74,6 +74,18 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   EXPECT_EQ(nowhere.out, "");
 }
 
+TEST_F(FolderRun, StandardOutputIsForJsonAlone) {
+  const Finished embeddings =
+      eval({"--checkpoint", best(), "--data", flat(), "--save-embeddings", "-"});
+  EXPECT_EQ(embeddings.code, 2);
+  EXPECT_TRUE(holds(embeddings.err,
+                    "error: --save-embeddings -: only --json can go to standard output; give the "
+                    "name of a file"))
+      << embeddings.err;
+  EXPECT_EQ(embeddings.out, "");
+  EXPECT_FALSE(fs::exists(in("-")));
+}
+
 // A user's file with the ending of a result must not be replaced: Rankine did not write it.
 TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   ASSERT_EQ(embed("flat", "own.h5").code, 0);

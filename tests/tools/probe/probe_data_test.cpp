@@ -155,6 +155,28 @@ TEST_F(ProbeData, ASplitThatIsMissingOrEmptyHidesNoOther) {
   EXPECT_TRUE(holds(error_, "shop/val: no class folders in it")) << error_;
 }
 
+TEST_F(ProbeData, WhatCannotBeTrainedOnOrFoundIsTold) {
+  folder_.classes("shop/train/c", 1, 3);
+  folder_.classes("shop/val/v", 1, 1);
+  folder_.classes("shop/test/t", 2, 1);
+  ASSERT_EQ(probe({"--data", path("shop")}), 0) << error_;
+  const std::string nothing_to_tell =
+      "  all of it is one class: there is nothing to tell apart, and no loss learns from it\n";
+  const std::string all_is_right =
+      "  all of it is one class: whatever is found is right, and its metrics mean nothing\n"
+      "  1 class of a single image, which has no other to find (min_images=2 leaves such out):\n"
+      "    v0\n";
+  const std::string two_alone =
+      "  2 classes of a single image, which has no other to find (min_images=2 leaves such out):\n"
+      "    t0\n    t1\n";
+  const std::size_t train = out_.find(nothing_to_tell), val = out_.find(all_is_right),
+                    test = out_.find(two_alone);
+  ASSERT_NE(test, out_.npos) << out_;
+  EXPECT_LT(train, val) << out_;
+  EXPECT_LT(val, test) << out_;
+  EXPECT_EQ(out_.find("one class", test), out_.npos) << out_;
+}
+
 TEST_F(ProbeData, BothSidesOfATestAreLookedAtOnce) {
   folder_.picture("two/query/a/0.png", 1);
   folder_.picture("two/gallery/a/0.png", 2);

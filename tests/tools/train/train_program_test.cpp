@@ -76,6 +76,7 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   const Finished over = resume("run", {"--epochs", "1", "--lr", "5"});
   EXPECT_TRUE(holds(over.out, "2 epochs are done, more than --epochs 1; more with a larger one"));
   EXPECT_TRUE(holds(over.err, "note: --lr: has no effect on a run that is over")) << over.err;
+  EXPECT_FALSE(holds(over.err, "--epochs: has no effect")) << over.err;  // said as why it is over
   EXPECT_FALSE(holds(over.err, "from now on")) << over.err;
   EXPECT_EQ(file_text(in("run/settings.toml")), settings);
   EXPECT_TRUE(holds(resume("run").out, "all 2 epochs are done; more with --epochs"));
