@@ -372,10 +372,12 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
   const auto run = [&](std::size_t e, std::size_t set) {
     engines[e].engines->run(handle, sets[set].places(), workspace.data(), engines[e].engine);
   };
+  const Tensors& first = sets[0];
   // Runs an engine once, then captures its launches for timing; null if it cannot run or cannot be
-  // captured.
+  // captured. The result of the engine before it must not be taken for its own.
   const auto replay = [&](std::size_t e) -> std::unique_ptr<CudaGraph> {
     try {
+      context.clear(first.result().data(), first.result().bytes());
       run(e, 0);
       context.synchronize();
       return std::make_unique<CudaGraph>(context.cuda(), [&] {
@@ -386,7 +388,6 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
       return nullptr;
     }
   };
-  const Tensors& first = sets[0];
   const Memory expected = context.allocate(first.result().bytes());
   const auto count = static_cast<std::int64_t>(expected.bytes() / size_of(first.type()));
   std::vector<std::unique_ptr<CudaGraph>> replays;

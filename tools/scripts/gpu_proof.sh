@@ -9,7 +9,8 @@
 #        tools/scripts/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, fourth, rest
 # Variables: BUILD=build         the build folder
 #            RESULTS=...         the output folder (bench/results/DATE-GPU): NAME.txt for each piece, NAME.json for some
-#            ARCHIVE=FILE        a .tar.gz of RESULTS, written anew after every piece
+#            ARCHIVE=FILE.tar.gz of RESULTS, written anew after every piece; what profilers left for their own windows,
+#                                which is large, in FILE-profiles.tar.gz
 #            PYTHON=python3      with torch, for comparisons with PyTorch; its wheels may bring CUDA's libraries
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
 #            LIMIT=540           the most seconds for any piece; each also has a limit of its own, shown by `list`
@@ -117,7 +118,11 @@ over() { [ "$1" = 124 ] || [ "$1" = 137 ]; }  # over CODE: whether a limit ended
 listed() { printf '%s, ' "$@" | sed 's/, $//'; }
 named() { [ $# = 1 ] || echo "$1$(listed "${@:2}")"; }  # named WORDS [NAME...]: prints nothing without a name
 need_bin() { [ -x "$bin/$1" ] || skip "$bin/$1 is not there; build it first"; }
-need_python() { "$python" -c "import $1" 2>/dev/null || skip "$python has no $1; PYTHON=... names another"; }
+# need_python MODULE: does not import it, which takes seconds.
+need_python() {
+  "$python" -c "import importlib.util, sys; sys.exit(importlib.util.find_spec('$1') is None)" 2>/dev/null ||
+    skip "$python has no $1; PYTHON=... names another"
+}
 need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not know it
   local flag=$1 program=$2
   shift 2
@@ -145,7 +150,7 @@ piece_starts() {
   local precision bn graph what code captured runs=0 failed=() wrong=()
   : >"$results/starts.jsonl"
   tally() { echo "$runs of 8 ran$(named ", not: " "${failed[@]}")$(named "; graph not as asked: " "${wrong[@]}")"; }
-  for precision in fp32 fp16; do
+  for precision in fp16 fp32; do
     for bn in train frozen; do
       for graph in on off; do
         what="$precision $bn graph $graph"
@@ -172,12 +177,13 @@ piece_starts() {
 }
 
 # Runs each test in a process of its own: after an illegal access CUDA answers nothing more, and a barrier that hangs
-# would take the others' time. Runs several at a time, because most of it is cuDNN's compiling on the host.
+# would take the others' time. Runs several at a time, because most of it is cuDNN's compiling on the host; the tests
+# that compile most first, so that none of them is left alone at the end.
 piece_conformance() {
   need_bin cuda_test
   local tests=() passed failed skipped missing i
   mapfile -t tests < <("$bin/cuda_test" --gtest_list_tests | awk '/^[^ ]/ { suite = $1 } /^ / { print suite $1 }' |
-    grep '\.')
+    grep '\.' | awk '/GpuNetwork|GpuBranches|GpuStepTest/ { print; next } { short = short $0 "\n" } END { printf "%s", short }')
   [ ${#tests[@]} -gt 0 ] || fail "no test ran"
   tally() {
     sort_tests
@@ -395,7 +401,8 @@ tuned() {
   need_flag --tune-seconds bench step
   local seconds=$((limit - 80 < 100 ? limit - 80 : 100))
   [ $seconds -ge 40 ] || skip "$limit s leave $seconds s for tuning, too few to find anything; give it a call of its own"
-  beside_pytorch fp16 eager "$1" 256 --tune "$results" --tune-seconds $seconds --repeats 10
+  mkdir -p "$plans"
+  beside_pytorch fp16 eager "$1" 256 --tune "$plans" --tune-seconds $seconds --repeats 10
 }
 piece_step() { beside_pytorch fp16 eager train,frozen 256; }
 piece_step-compile() { beside_pytorch fp16 compile train,frozen 256; }
@@ -487,11 +494,11 @@ piece_fusions() {
     --json "$results/fusions.json" || fail "bench step ended with exit code $?"
 }
 
-# Uses the plans of a tuned piece if there are any in the results.
+# Uses the plans of a tuned piece if there are any of this GPU in the results.
 profiled_step() {
   need_flag --precision bench step
-  local plans=$results/plans-resnet50-fp16-$1-256.txt flags=()
-  [ -s "$plans" ] && flags=(--plans "$plans")
+  local file=$plans/plans-resnet50-fp16-$1-256.txt flags=()
+  [ -s "$file" ] && flags=(--plans "$file")
   profiled step --batch 256 --bn "$1" "${flags[@]}"
 }
 piece_profile-train() { profiled_step train; }
@@ -576,23 +583,30 @@ run_piece() {
   printf '%-16s%-12s%6d s  %s\n' "$name" "$result" $((SECONDS - started)) "$(value finding "$results/$name.txt")"
   [ $code = 0 ] || [ $code = 77 ]
 }
-# Packs the results so far, so that a later piece cannot lose them.
+# Packs the results so far, so that a later piece cannot lose them. The profilers' own files may be more than what may
+# leave the machine; they must not keep the rest from leaving it.
 pack_results() {
   [ -n "${ARCHIVE:-}" ] || return 0
-  tar -C "$results" -czf "$ARCHIVE.part" . && mv "$ARCHIVE.part" "$ARCHIVE"
+  pack "$ARCHIVE" "--exclude=*.ncu-rep" "--exclude=*.nsys-rep" .
+  local own=("$results"/*.ncu-rep "$results"/*.nsys-rep)
+  mapfile -t own < <(for file in "${own[@]}"; do [ ! -f "$file" ] || basename "$file"; done)
+  [ ${#own[@]} = 0 ] || pack "${ARCHIVE%.tar.gz}-profiles.tar.gz" "${own[@]}"
 }
+# pack ARCHIVE ARGUMENTS...: of tar, within the results.
+pack() { tar -C "$results" -czf "$1.part" "${@:2}" && mv "$1.part" "$1"; }
 value() { sed -n "s/^$1: //p" "$2" | head -n 1; }
 
 # Every piece this machine has run so far, also in earlier calls.
 closing_table() {
   local name file
   echo
-  echo '| piece | result | seconds | finding |'
-  echo '|---|---|---|---|'
+  echo '| piece | result | seconds | GPU | finding |'
+  echo '|---|---|---|---|---|'
   for name in $names; do
     file=$results/$name.txt
     [ -f "$file" ] || continue
-    echo "| $name | $(value result "$file") | $(value seconds "$file") | $(value finding "$file" | tr '|' '/') |"
+    echo "| $name | $(value result "$file") | $(value seconds "$file") | $(value device "$file" | cut -d , -f 1) | $(
+      value finding "$file" | tr '|' '/') |"
   done
 }
 
@@ -650,6 +664,11 @@ if [ -x "$bin/bench" ]; then
     grep 'cannot be loaded' | head -n 1)
   [ -z "$why" ] || { echo "$why" >&2; exit 5; }
 fi
+# Without any program that uses it the driver would leave the GPU, and take seconds to begin again, in each of the
+# hundreds of programs that follow.
+nvidia-smi --loop=600 >/dev/null 2>&1 &
+holder=$!
+trap '{ kill $holder && wait $holder; } 2>/dev/null' EXIT
 device=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
 commit=${COMMIT:-}
 if [ -z "$commit" ]; then
@@ -658,6 +677,7 @@ if [ -z "$commit" ]; then
 fi
 slug=$(cut -d , -f 1 <<<"$device" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9-')
 export results=${RESULTS:-bench/results/$(date -u +%F)-$slug}
+export plans=$results/$slug  # of engines that were timed, which are for one kind of GPU
 mkdir -p "$results"
 echo "$device, commit $commit, results in $results"
 failures=0

@@ -238,6 +238,18 @@ TEST_F(GraphRunnerTest, TheFastestEngineThatAgreesIsTaken) {
   EXPECT_TRUE(holds(notes_.lines[0], "run: no; eng3 is left out"));
 }
 
+// It would be the fastest, and find the result of the engine before it in its place.
+TEST_F(GraphRunnerTest, AnEngineThatWritesNothingDoesNotAgree) {
+  offer({{.name = "eng0"}, {.name = "eng1", .passes = 0}, {.name = "eng2"}});
+  const Context gpu(1, Device{.cuda = true});
+  const GpuPlans::Timing timing = time_engines(gpu, convolution(4), 3);
+  ASSERT_EQ(timing.engines.size(), 3U);
+  EXPECT_FALSE(timing.engines[1].agrees);
+  EXPECT_EQ(timing.engines[1].error, 1.0);
+  EXPECT_TRUE(timing.engines[2].agrees);
+  EXPECT_NE(timing.taken, 1U);
+}
+
 // If the first cannot run, the next one that can is what the others are compared with.
 TEST_F(GraphRunnerTest, AnEngineThatCannotRunIsNoReference) {
   offer({{.name = "eng0", .not_run = "no"},

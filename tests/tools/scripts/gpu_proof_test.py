@@ -488,7 +488,7 @@ class Proof(Machine):
         for captured, other in (("off", "on"), ("on", "off")):
             self.assertEqual(self.run_proof("starts", CAPTURED=captured).returncode, 1)
             self.assertEqual(self.result("starts")["finding"], "8 of 8 ran; graph not as asked: " + ", ".join(
-                f"{precision} {bn} graph {other}" for precision in ("fp32", "fp16") for bn in ("train", "frozen")))
+                f"{precision} {bn} graph {other}" for precision in ("fp16", "fp32") for bn in ("train", "frozen")))
         self.run_proof("starts", TEST_LIMIT="1", FIRST='[[ "$*" == *fp16*train*off* ]] && exec sleep 30')
         self.assertEqual(self.result("starts")["finding"], "7 of 8 ran, not: fp16 train graph off (over 1 s)")
 
@@ -527,18 +527,58 @@ class Proof(Machine):
         self.assertEqual(self.run_proof("profile-train").returncode, 0)
         self.assertEqual(self.result("profile-train")["finding"],
                          "p.txt names an engine for 2 graphs; 4 calls of 3 kernels, 9 us")
-        (self.path / "results/plans-resnet50-fp16-frozen-256.txt").write_text("# plans\n", encoding="utf-8")
+        plans = "nvidia-h200/plans-resnet50-fp16-frozen-256.txt"
+        for plan in (plans, plans.replace("h200", "h100")):
+            (self.path / "results" / plan).parent.mkdir(exist_ok=True)
+            (self.path / "results" / plan).write_text("# plans\n", encoding="utf-8")
         for name in ("profile-train", "profile-frozen"):
             self.run_proof(name)
         self.assertEqual((self.path / "asked").read_text().splitlines(),
                          2 * ["step build --batch 256 --bn train"] +
-                         ["step build --batch 256 --bn frozen --plans results/plans-resnet50-fp16-frozen-256.txt"])
+                         [f"step build --batch 256 --bn frozen --plans results/{plans}"])
         shutil.rmtree(self.path / "build/profile")
         self.run_proof("profile-train", LIMIT="1", STOP="exec sleep 30")
         self.assertEqual((self.result("profile-train")["result"], self.result("profile-train")["finding"]),
                          ("over 1 s", "cut off; last: a word of the profiler"))
         self.assertEqual((self.path / "results/table-profile-train.csv").read_text(), '"ID"\n')
         self.assertFalse((self.path / "results/table-profile-train.json").exists())
+
+    def test_large_files_of_profilers_are_packed_apart(self):
+        self.with_gpu()
+        self.made_up_bench()
+        self.command("tools/scripts/profile.sh", """
+            mkdir -p build/profile
+            head -c 3000000 /dev/urandom >build/profile/step.ncu-rep
+            echo '{}' >build/profile/step.json""")
+        for name in ("eval", "profile-train"):  # without and with such files
+            self.run_proof(name, ARCHIVE="all.tar.gz")
+        with tarfile.open(self.path / "all.tar.gz") as archive:
+            names = archive.getnames()
+        self.assertIn("./table-profile-train.json", names)
+        self.assertNotIn("./table-profile-train.ncu-rep", names)
+        with tarfile.open(self.path / "all-profiles.tar.gz") as archive:
+            self.assertEqual(archive.getnames(), ["table-profile-train.ncu-rep"])
+
+    def test_the_gpu_is_held_until_the_end(self):
+        self.with_gpu()
+        smi = (self.path / "bin/nvidia-smi").read_text()
+        self.command("bin/nvidia-smi", smi.split("\n", 1)[1].replace(
+            "-L)", "--loop=600) echo $$ >holder; exec sleep 30 ;;\n -L)"))
+        self.command("build/bin/golden", "[ $1 = --help ] && echo --device && exit; kill -0 $(<holder) && echo held")
+        self.run_proof("golden")
+        self.assertIn("\nheld\n", (self.path / "results/golden.txt").read_text())
+        with self.assertRaises(ProcessLookupError):
+            os.kill(int((self.path / "holder").read_text()), 0)
+
+    def test_what_compiles_longest_is_tested_first(self):
+        self.with_gpu()
+        self.command("build/bin/cuda_test", """case "$*" in
+            *list_tests*) printf 'One.\n  A\nAll/GpuBranches.\n  B\nTwo.\n  C\nGpuStepTest.\n  D\n' ;;
+            *) printf '%s\n' "$*" | grep -oE 'filter=[^ ]*' >>order ;;
+            esac""")
+        self.run_proof("conformance", PARALLEL="1")
+        self.assertEqual((self.path / "order").read_text().split(),
+                         [f"filter={name}" for name in ("All/GpuBranches.B", "GpuStepTest.D", "One.A", "Two.C")])
 
     def test_fusions_end_with_what_they_would_gain(self):
         self.with_gpu()
@@ -566,7 +606,7 @@ class Proof(Machine):
         for limit, seconds in (("", 100), ("125", 45)):
             self.run_proof("tuned-train", PYTHON="bin/python", LIMIT=limit)
             self.assertRegex(self.result("tuned-train")["finding"],
-                             f" --bn train --batch 256 .* --tune results --tune-seconds {seconds} ")
+                             f" --bn train --batch 256 .* --tune results/nvidia-h200 --tune-seconds {seconds} ")
         self.run_proof("tuned-train", PYTHON="bin/python", LIMIT="90")
         self.assertEqual(self.result("tuned-train")["result"], "skipped")
 
