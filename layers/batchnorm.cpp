@@ -2,11 +2,11 @@
 
 #include "engine/base/error.h"
 #include "engine/tape/layout.h"
+#include "kernels/blocks/batchnorm_channel.h"
 #include "kernels/cpu/batchnorm_cpu.h"
 #include "layers/gpu/nodes.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace rk {
 namespace {
@@ -61,7 +61,7 @@ class BatchNormNode : public Node {
       std::copy_n(running_mean, channels, mean_);
     }
     for (std::int64_t c = 0; c < channels; ++c) {
-      const double inv_std = 1.0 / std::sqrt(static_cast<double>(variance[c]) + options_.epsilon);
+      const double inv_std = inverse_deviation(variance[c], options_.epsilon);
       inv_std_[c] = static_cast<float>(inv_std);
       scale_[c] = static_cast<float>(static_cast<double>(gamma[c]) * inv_std);
     }
@@ -89,14 +89,13 @@ class BatchNormNode : public Node {
     const bool batch = options_.mode == BatchNormMode::kBatch;
     const double count = static_cast<double>(layout_.batch * layout_.pixels());
     for (std::int64_t c = 0; c < channels; ++c) {
-      const double inv_std = inv_std_[c], scale = scale_[c];
-      const double sum = totals_[c], product = totals_[channels + c];
-      d_gamma[c] = static_cast<float>(inv_std * product);
-      d_beta[c] = static_cast<float>(sum);
-      factors_[c] = scale_[c];
-      factors_[channels + c] = batch ? static_cast<float>(-scale * sum / count) : 0.0F;
-      factors_[2 * channels + c] =
-          batch ? static_cast<float>(-scale * inv_std * inv_std * product / count) : 0.0F;
+      const BatchNormFactors of = batchnorm_factors(totals_[c], totals_[channels + c], inv_std_[c],
+                                                    scale_[c], count, batch);
+      d_gamma[c] = of.d_gamma;
+      d_beta[c] = of.d_beta;
+      factors_[c] = of.a;
+      factors_[channels + c] = of.b;
+      factors_[2 * channels + c] = of.c;
     }
     auto* dx = memory_.input_gradients[0].as<float>();
     if (dx == nullptr) return;
@@ -120,13 +119,11 @@ class BatchNormNode : public Node {
   bn::Channels channel_factors() const { return {mean_, scale_, parameters_.value(tensors_.beta)}; }
 
   void update_running(float* running_mean, float* running_variance) {
-    const double count = static_cast<double>(layout_.batch * layout_.pixels());
-    const double unbiased = count > 1 ? count / (count - 1) : 1.0;
-    const double m = options_.momentum;
+    const RunningUpdate update{static_cast<double>(layout_.batch * layout_.pixels()),
+                               options_.momentum};
     for (std::int64_t c = 0; c < layout_.channels(); ++c) {
-      running_mean[c] = static_cast<float>((1 - m) * running_mean[c] + m * mean_[c]);
-      running_variance[c] =
-          static_cast<float>((1 - m) * running_variance[c] + m * unbiased * variance_[c]);
+      running_mean[c] = update.mean(running_mean[c], mean_[c]);
+      running_variance[c] = update.variance(running_variance[c], variance_[c]);
     }
   }
 

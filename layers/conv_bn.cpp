@@ -3,13 +3,13 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/tape/layout.h"
+#include "kernels/blocks/batchnorm_channel.h"
 #include "kernels/cpu/batchnorm_cpu.h"
 #include "kernels/cpu/elementwise_cpu.h"
 #include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace rk {
 namespace {
@@ -72,7 +72,7 @@ class FoldedConvNode : public ConvolutionNode {
     const float* mean = parameters_.buffer(tensors_.mean);
     const float* variance = parameters_.buffer(tensors_.variance);
     for (std::int64_t c = 0; c < geometry().y[3]; ++c) {
-      const double inv_std = 1.0 / std::sqrt(static_cast<double>(variance[c]) + options_.epsilon);
+      const double inv_std = inverse_deviation(variance[c], options_.epsilon);
       const double scale = static_cast<double>(gamma[c]) * inv_std;
       inv_std_[c] = static_cast<float>(inv_std);
       scale_[c] = static_cast<float>(scale);

@@ -15,9 +15,9 @@
 // 16-bit element for signs; the others a few numbers per channel and tile.
 #pragma once
 
+#include "kernels/blocks/batchnorm_channel.h"
 #include "kernels/blocks/channel_tiles.h"
 
-#include <cmath>
 #include <cstdint>
 
 namespace rk {
@@ -95,17 +95,12 @@ struct BatchNormStatisticsOut {
 
   // squares: sum of the squared deviations of `count` values from `centre`.
   RK_FN RK_INLINE void write(int c, double count, double centre, double squares) const {
-    // Not std::max: NaN must stay NaN.
-    const double biased = squares < 0 ? 0.0 : squares / count;
     mean[c] = static_cast<float>(centre);
-    const auto variance = static_cast<float>(biased);
-    const double unbiased = count > 1 ? count / (count - 1) : 1.0;
-    const double m = momentum;
-    running_mean[c] = static_cast<float>((1 - m) * static_cast<double>(running_mean[c]) +
-                                         m * static_cast<double>(mean[c]));
-    running_variance[c] = static_cast<float>((1 - m) * static_cast<double>(running_variance[c]) +
-                                             m * unbiased * static_cast<double>(variance));
-    const double inverse = 1.0 / std::sqrt(static_cast<double>(variance) + epsilon);
+    const float variance = biased_variance(squares, count);
+    const RunningUpdate update{count, momentum};
+    running_mean[c] = update.mean(running_mean[c], mean[c]);
+    running_variance[c] = update.variance(running_variance[c], variance);
+    const double inverse = inverse_deviation(variance, epsilon);
     inv_std[c] = static_cast<float>(inverse);
     scale[c] = static_cast<float>(static_cast<double>(gamma[c]) * inverse);
   }
@@ -181,7 +176,7 @@ struct BatchNormRunning {
   template <class Block> RK_FN void operator()(const Block& block) const {
     const int end = std::min(channels, (block.index() + 1) * kChannels);
     for (int c = block.index() * kChannels + block.thread(); c < end; c += Block::kThreads) {
-      const double inverse = 1.0 / std::sqrt(static_cast<double>(running_variance[c]) + epsilon);
+      const double inverse = inverse_deviation(running_variance[c], epsilon);
       mean[c] = running_mean[c];
       inv_std[c] = static_cast<float>(inverse);
       scale[c] = static_cast<float>(static_cast<double>(gamma[c]) * inverse);

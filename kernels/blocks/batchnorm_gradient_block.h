@@ -216,18 +216,13 @@ struct BatchNormGradientFactors {
           sums[1] += partial[tiles.partial(tile, 2, 1, channel)];
         },
         [&](int channel, const double(&totals)[2]) {
-          const auto inverse = static_cast<double>(inv_std[channel]);
-          const auto factor = static_cast<double>(scale[channel]);
-          const double sum = totals[0];
-          const double product = totals[1];
-          d_gamma[channel] = static_cast<float>(inverse * product);
-          d_beta[channel] = static_cast<float>(sum);
-          factors[channel] = scale[channel];
-          factors[channels + channel] =
-              batch_statistics ? static_cast<float>(-factor * sum / count) : 0.0F;
-          factors[2 * channels + channel] =
-              batch_statistics ? static_cast<float>(-factor * inverse * inverse * product / count)
-                               : 0.0F;
+          const BatchNormFactors of = batchnorm_factors(totals[0], totals[1], inv_std[channel],
+                                                        scale[channel], count, batch_statistics);
+          d_gamma[channel] = of.d_gamma;
+          d_beta[channel] = of.d_beta;
+          factors[channel] = of.a;
+          factors[channels + channel] = of.b;
+          factors[2 * channels + channel] = of.c;
         });
   }
 };

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernels/block_team.h"
+#include "kernels/blocks/batchnorm_channel.h"
 #include "kernels/blocks/elementwise_block.h"
 
 #include <algorithm>
@@ -156,8 +157,7 @@ template <class T> struct PrepareWeights {
  private:
   // The factor of output channel o.
   RK_FN RK_INLINE static float fold(const Filter<T>& filter, int o) {
-    const double inverse =
-        1.0 / std::sqrt(static_cast<double>(filter.variance[o]) + filter.epsilon);
+    const double inverse = inverse_deviation(filter.variance[o], filter.epsilon);
     const double factor = static_cast<double>(filter.gamma[o]) * inverse;
     const auto rounded = static_cast<float>(factor);
     filter.inv_std[o] = static_cast<float>(inverse);

@@ -1,6 +1,7 @@
 #include "kernels/cpu/batchnorm_cpu.h"
 
 #include "engine/base/parallel.h"
+#include "kernels/blocks/batchnorm_channel.h"
 #include "kernels/simd.h"
 
 #include <algorithm>
@@ -160,7 +161,7 @@ void finish_statistics(const ImageLayout& layout, const double* workspace, float
       total += squares[n * channels + c] + rows * d * d;
     }
     mean[c] = static_cast<float>(centre);
-    variance[c] = static_cast<float>(std::max(0.0, total / (batch * rows)));
+    variance[c] = biased_variance(total, batch * rows);
   }
 }
 

@@ -158,6 +158,26 @@ TEST(BatchNorm, ALargeMeanCostsNoAccuracy) {
 }
 
 // gamma's and beta's gradients with running statistics: dgamma = sum dy xhat, dbeta = sum dy.
+// A channel that is not finite must be seen in whatever is computed from it, and in no other.
+TEST(BatchNorm, WhatIsNotFiniteStaysSoInItsChannel) {
+  constexpr std::int64_t kBad = 7;
+  for (const float bad : {NAN, INFINITY}) {
+    for (const std::int64_t block : {0, 16}) {
+      Layer layer({{.mode = BatchNormMode::kBatch, .momentum = 0.3}, block, false});
+      layer.inputs[0][5 * kChannels + kBad] = bad;
+      layer.output = layer.harness.forward(layer.inputs);
+      for (std::int64_t c = 0; c < kChannels; ++c) {
+        EXPECT_EQ(std::isfinite(layer.running("running_mean")[c]), c != kBad) << c;
+        EXPECT_EQ(std::isfinite(layer.running("running_var")[c]), c != kBad) << c;
+        for (std::int64_t p = 0; p < kPixels; ++p) {
+          const float y = layer.output[static_cast<std::size_t>(p * kChannels + c)];
+          ASSERT_EQ(std::isfinite(y), c != kBad) << "channel " << c << ", pixel " << p;
+        }
+      }
+    }
+  }
+}
+
 TEST(BatchNorm, FrozenStatisticsStillTeachGammaAndBeta) {
   Layer layer({{.mode = BatchNormMode::kRunning}, 16, false});
   const std::vector<float> dy = noise(kShape.elements(), 8);
