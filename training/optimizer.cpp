@@ -162,7 +162,7 @@ void Optimizer::put_back(const State& state, std::span<const float> values) {
 }
 
 void Optimizer::step(const Context& context, StepState* state, float* parameters,
-                     const float* gradients, const double* loss) const {
+                     const float* gradients, const double* loss) {
   if (on_gpu_) {
     step_on_gpu(context, state, parameters, gradients, loss);
   } else {
@@ -171,7 +171,7 @@ void Optimizer::step(const Context& context, StepState* state, float* parameters
 }
 
 void Optimizer::step_on_gpu(const Context& context, StepState* state, float* parameters,
-                            const float* gradients, const double* loss) const {
+                            const float* gradients, const double* loss) {
   auto* partial = squares_.as<double>();
   const SquareSums squares{.count = count_, .gradients = gradients, .partial = partial};
   launch(context, squares);
@@ -193,7 +193,7 @@ void Optimizer::step_on_gpu(const Context& context, StepState* state, float* par
 
 // Loops that the compiler vectorises, one pass over memory.
 void Optimizer::step_on_cpu(const Context& context, StepState& state, float* parameters,
-                            const float* gradients, const double* loss) const {
+                            const float* gradients, const double* loss) {
   finish_norm(params_, square_sum(context, gradients, count_), loss, state);
   if (!state.finite) return;
   auto* first = first_.as<float>();

@@ -68,7 +68,7 @@ class Optimizer {
   // finite, updates `parameters` [count] at state->rate. All arguments are in the context's memory;
   // does not wait for a GPU.
   void step(const Context& context, StepState* state, float* parameters, const float* gradients,
-            const double* loss = nullptr) const;
+            const double* loss = nullptr);
 
   // All that a checkpoint needs besides the step's number. Zero before the first step.
   std::vector<State> states() const;
@@ -80,9 +80,9 @@ class Optimizer {
 
  private:
   void step_on_cpu(const Context& context, StepState& state, float* parameters,
-                   const float* gradients, const double* loss) const;
+                   const float* gradients, const double* loss);
   void step_on_gpu(const Context& context, StepState* state, float* parameters,
-                   const float* gradients, const double* loss) const;
+                   const float* gradients, const double* loss);
 
   OptimizerParams params_;
   std::vector<OptimizerGroup> groups_;  // sorted; neighbours of one setting merged

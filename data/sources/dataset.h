@@ -1,13 +1,6 @@
 // A data set: items (one image each), their classes, and the categories of the classes.
+// open_dataset.h opens one.
 //
-// Splits. Splits hold different classes, except that test, query and gallery may share theirs. A
-// data set either has splits of its own (a folder with train/ and test/, glyphs) or is flat: then
-// the whole set serves as `train` or as `test`, as the caller chooses. Options of every kind:
-//   val_classes=0.2       hold this share of the training classes out (at least one, never all):
-//                         `train` is the rest, `val` the held-out ones; a flat set then has no
-//                         `test`
-//   val_order=default     the last classes of the table; random: drawn with val_seed=0
-//   min_images=1          leave out classes with fewer images, counting query and gallery together
 // A class with a single image is not an error here (evaluation counts such queries); samplers
 // refuse such classes.
 //
@@ -32,8 +25,6 @@ namespace rk {
 // kQuery and kGallery: the two sides of a test, for data that separates them.
 enum class Split { kTrain, kVal, kTest, kQuery, kGallery };
 std::string_view name_of(Split split);
-// Accepts every name listed in folder.h, in any case; throws UsageError for others.
-Split parse_split(std::string_view name);
 
 // Content of the data set that is not used.
 struct LeftOut {
@@ -99,7 +90,7 @@ class Dataset {
   std::string item_name(std::int64_t index) const;
   std::int64_t rotated() const { return source_->rotated(); }  // ImageSource::rotated()
 
-  // Which part of the data this is, for messages: "split test"; "all of it, which has no splits".
+  // Which part of the data this is, for messages: "split test", "the whole set (no splits)".
   const std::string& part() const { return part_; }
   void set_part(std::string part) { part_ = std::move(part); }
   const LeftOut& left_out() const { return left_out_; }
@@ -132,21 +123,5 @@ class Dataset {
   LeftOut left_out_;
   std::shared_ptr<const ImageSource> source_;
 };
-
-// From the registry of kinds (dataset.cpp): their names, and the help text of --data, one line per
-// kind.
-std::vector<std::string> dataset_kinds();
-std::string dataset_help();
-
-// parse_data_spec() with shorthands for users: ~/ at the front of a path is the home folder, and
-// the bare path of a folder means folder:PATH.
-DataSpec read_data_spec(std::string_view text);
-
-// The splits of the data, from which training chooses the one to evaluate on: {train, val}, {train,
-// test}, ...; a flat set without val_classes gives {train}.
-std::vector<Split> dataset_splits(const DataSpec& spec);
-
-Dataset open_dataset(const DataSpec& spec, Split split);
-Dataset open_dataset(std::string_view spec, Split split);
 
 }  // namespace rk

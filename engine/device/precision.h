@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,12 +42,12 @@ inline std::vector<std::string> precision_names() {
   return names;
 }
 
-// The precision with this name; fp32 if there is none.
+// The precision with this name, one of precision_names().
 constexpr Precision precision_of(std::string_view name) {
   for (const Precision precision : kPrecisions) {
     if (name_of(precision) == name) return precision;
   }
-  return Precision::kFp32;
+  throw std::invalid_argument("no such precision");
 }
 
 // The type of images between layers and of the weights that convolutions read.

@@ -100,7 +100,7 @@ void install_signal_handlers() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) sigaction(signal, &action, nullptr);
 }
 
-void set_stop_words(const StopWords& words) {
+void set_stop_messages(const StopMessages& words) {
   const int next = 1 - in_use.load();
   Lines& to = lines[static_cast<std::size_t>(next)];
   to.first_size = set_line(to.first, words.first);

@@ -19,10 +19,10 @@ void install_signal_handlers();
 // The lines that signals print from now on. first: what the program now finishes and how long that
 // may take; second, before exiting at once: what is lost. Empty: no line. Only one thread may set
 // them; longer lines are cut to 510 bytes.
-struct StopWords {
+struct StopMessages {
   std::string first, second;
 };
-void set_stop_words(const StopWords& words);
+void set_stop_messages(const StopMessages& messages);
 
 // The signal that asked to stop; 0 if none came.
 int pending_signal();

@@ -24,8 +24,8 @@
 
 namespace rk {
 
-// Key: uint32 for one segment, uint64 for more.
-template <class Key> struct RankingArrays {
+// What is ranked, in device memory, and where its gradient goes.
+struct RankingInput {
   std::int64_t items = 0;  // of a segment
   std::int64_t segments = 0;
   std::int64_t positives = 0;  // of all segments
@@ -38,7 +38,10 @@ template <class Key> struct RankingArrays {
   const std::uint32_t* own = nullptr;     // [positives], their numbers, ascending
   float* grad = nullptr;                  // [items, segments]
   bool accumulate = false;                // add to grad and to the loss
+};
 
+// Key: uint32 for one segment, uint64 for more.
+template <class Key> struct RankingArrays : RankingInput {
   Key* keys = nullptr;             // [all], before the sort and after it
   std::uint32_t* order = nullptr;  // [all], indices within the segment, and kPositive
   std::int32_t* above = nullptr;   // [all + 1], positives before a place

@@ -29,29 +29,21 @@ void DeviceRanking::allocate(const Context& context, std::int64_t count, bool se
       context.allocate(segmented ? std::max(single, sort_bytes<std::uint64_t>(count)) : single);
 }
 
-void DeviceRanking::launch(const Context& context, const Batch& batch) const {
-  if (batch.segments == 1) {
-    launch_with<std::uint32_t>(context, batch);
+void DeviceRanking::launch(const Context& context, const RankingInput& input, double share,
+                           double* loss) const {
+  if (input.segments == 1) {
+    launch_with<std::uint32_t>(context, input, share, loss);
   } else {
-    launch_with<std::uint64_t>(context, batch);
+    launch_with<std::uint64_t>(context, input, share, loss);
   }
 }
 
 template <class Key>
-void DeviceRanking::launch_with(const Context& context, const Batch& batch) const {
+void DeviceRanking::launch_with(const Context& context, const RankingInput& input, double share,
+                                double* loss) const {
   const CudaStream stream = context.stream();
   RankingArrays<Key> at;
-  at.items = batch.items;
-  at.segments = batch.segments;
-  at.positives = batch.positives;
-  at.lambda = batch.lambda;
-  at.margin = batch.margin;
-  at.weight = batch.weight;
-  at.scores = batch.scores;
-  at.targets = batch.targets;
-  at.own = batch.own;
-  at.grad = batch.grad;
-  at.accumulate = batch.accumulate;
+  static_cast<RankingInput&>(at) = input;
   at.above = above_.as<std::int32_t>();
   at.place = place_.as<std::int32_t>();
   at.moved_value = values_.as<float>();
@@ -60,7 +52,7 @@ void DeviceRanking::launch_with(const Context& context, const Batch& batch) cons
     return DevicePairs<Key>{keys_[k].as<Key>(), items_[k].as<std::uint32_t>()};
   };
   const auto segment_bits =
-      static_cast<int>(std::bit_width(static_cast<std::uint64_t>(batch.segments - 1)));
+      static_cast<int>(std::bit_width(static_cast<std::uint64_t>(input.segments - 1)));
   const auto sort = [&](std::int64_t count, int bits, const DevicePairs<Key>& a,
                         const DevicePairs<Key>& b) {
     return sort_pairs(count, bits, a, b, workspace_.as<std::byte>(), workspace_.bytes(), stream);
@@ -92,8 +84,8 @@ void DeviceRanking::launch_with(const Context& context, const Batch& batch) cons
   at.moved = moved.items;
   rk::launch(context, NegativeGradients<Key>{at});
   rk::launch(context, PositiveGradients<Key>{at});
-  rk::launch(context, SumLostPrecision{partial_.as<double>(), ranking_blocks(at.positives),
-                                       batch.share, batch.accumulate, batch.loss});
+  rk::launch(context, SumLostPrecision{partial_.as<double>(), ranking_blocks(at.positives), share,
+                                       input.accumulate, loss});
 }
 
 std::int64_t DeviceRanking::bytes() const {

@@ -160,29 +160,26 @@ class GpuRanker final : public Ranker<float> {
       context.clear(loss, sizeof(double));
       return;
     }
-    DeviceRanking::Batch batch{.positives = positives.all,
-                               .lambda = what_.params.lambda,
-                               .margin = what_.params.margin,
-                               .scores = input.scores,
-                               .targets = packed_.device<std::uint8_t>(targets_),
-                               .grad = grad,
-                               .loss = loss};
+    RankingInput ranked{.positives = positives.all,
+                        .lambda = what_.params.lambda,
+                        .margin = what_.params.margin,
+                        .scores = input.scores,
+                        .targets = packed_.device<std::uint8_t>(targets_),
+                        .grad = grad};
     if (what_.overall()) {
-      batch.items = all;
-      batch.segments = 1;
-      batch.own = packed_.device<std::uint32_t>(overall_);
-      batch.weight = what_.beta;
-      batch.share = what_.beta;
-      ranking_.launch(context, batch);
+      ranked.items = all;
+      ranked.segments = 1;
+      ranked.own = packed_.device<std::uint32_t>(overall_);
+      ranked.weight = what_.beta;
+      ranking_.launch(context, ranked, what_.beta, loss);
     }
     if (what_.by_class()) {
-      batch.items = input.rows;
-      batch.segments = input.classes;
-      batch.own = packed_.device<std::uint32_t>(by_class_);
-      batch.share = (1 - what_.beta) / static_cast<double>(positives.classes);
-      batch.weight = batch.share;
-      batch.accumulate = what_.overall();
-      ranking_.launch(context, batch);
+      ranked.items = input.rows;
+      ranked.segments = input.classes;
+      ranked.own = packed_.device<std::uint32_t>(by_class_);
+      ranked.weight = (1 - what_.beta) / static_cast<double>(positives.classes);
+      ranked.accumulate = what_.overall();
+      ranking_.launch(context, ranked, ranked.weight, loss);
     }
   }
 

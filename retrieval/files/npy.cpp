@@ -238,7 +238,7 @@ StoredArray read_npy(std::span<const std::byte> bytes, std::shared_ptr<const voi
       array.tensor.strides.push_back(stride);
       stride *= side;
     }
-    array.columns_first = true;
+    array.column_major = true;
   }
   return array;
 }

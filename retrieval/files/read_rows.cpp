@@ -123,7 +123,7 @@ RowsRead read_arrays(const RowsToRead& what) {
   RowsRead out;
   out.format = file.format();
   out.dtype = array.dtype;
-  out.columns_first = array.columns_first;
+  out.column_major = array.column_major;
   Labels labels;
   if (!what.labels.empty()) {
     labels = read_labels(what.labels, rows, dim, from);

@@ -38,7 +38,7 @@ struct RowsRead {
   std::string format;          // "HDF5", "npy", "npz", "safetensors"
   std::string dtype;           // in the file: "float16"
   std::string labels;          // their file and type: "y.npy, int64"
-  bool columns_first = false;  // the file has numpy's Fortran order; the rows were transposed
+  bool column_major = false;   // the file has numpy's Fortran order; the rows were transposed
   std::int64_t zero_rows = 0;  // rows of zeros, which normalising left unchanged
 };
 

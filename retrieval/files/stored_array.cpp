@@ -42,7 +42,7 @@ void add_utf8(std::string& out, std::uint32_t code) {
 
 std::string text_of(const StoredArray& array) {
   return fmt::format("{} {}{}", array.dtype, shape_text(array.dims()),
-                     array.columns_first ? ", columns first" : "");
+                     array.column_major ? ", columns first" : "");
 }
 
 std::vector<float> rows_as_float32(const StoredArray& array) {

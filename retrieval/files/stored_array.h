@@ -20,7 +20,7 @@ struct TextLayout {
 struct StoredArray {
   std::string name;   // "" if the file holds only one array
   std::string dtype;  // as the file writes it: "float16", "<U12"
-  bool columns_first = false;
+  bool column_major = false;
   // For texts only dims, bytes, big_endian and owner are set.
   StoredTensor tensor;
   std::optional<TextLayout> text;

@@ -1,4 +1,4 @@
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 
 #include "data/sources/known_classes.h"
 #include "engine/base/error.h"

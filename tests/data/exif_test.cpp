@@ -2,7 +2,7 @@
 // every end, and on hostile bytes in memory that ends where the file does.
 #include "data/images/exif.h"
 
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "tests/data/picture_folder.h"

@@ -1,5 +1,6 @@
 #include "data/sources/glyphs.h"
 
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "tests/support/messages.h"
 

@@ -1,6 +1,7 @@
 #include "data/loader/loader.h"
 
 #include "data/loader/picture_cache.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 #include "tests/data/picture_folder.h"

@@ -90,13 +90,13 @@ TEST(Signals, AnsweredAtOnceInTheWordsSetLast) {
   ASSERT_EQ(pipe(ends), 0);
   const int code = code_of([&] {
     dup2(ends[1], STDERR_FILENO);
-    set_stop_words({"old", "old"});
-    set_stop_words({"first", "second"});
+    set_stop_messages({"old", "old"});
+    set_stop_messages({"first", "second"});
     raise(SIGTERM);
     raise(SIGUSR1);  // was answered
     raise(SIGINT);
-    set_stop_words({});
-    set_stop_words({std::string(2000, 'x'), "last"});
+    set_stop_messages({});
+    set_stop_messages({std::string(2000, 'x'), "last"});
     usleep(350'000);
     raise(SIGINT);
     return 7;  // not reached

@@ -1,7 +1,7 @@
 // libFuzzer target: any text is a UsageError or InputError, or names a sampler whose batches hold
 // only images of the data set.
 #include "data/samplers/sampler.h"
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // `bench loader` on the emulated GPU: what arrives in the network's input, what its floors count,
 // and the keys of its file.
 #include "tools/bench/bench_loader.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_loader_device.h"

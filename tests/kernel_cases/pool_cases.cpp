@@ -1,4 +1,4 @@
-// Max pooling and the global poolings, with ties and NaN.
+// All poolings, with ties and NaN, and the copy of channels that concatenates.
 #include "kernels/cuda/convolution_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 #include "tests/support/random_seed.h"
@@ -294,10 +294,13 @@ void add_pool_cases(std::vector<KernelCase>& cases) {
           const std::string name =
               fmt::format("{}_in_{}_{}_{}", window.name, shape.y_stride, TypeFacts<T>::kName,
                           accumulate ? "accumulate" : "overwrite");
-          cases.push_back(
-              {"max_pool_" + name, [=] { return max_pool<T>(shape, accumulate, accumulate); }});
-          cases.push_back({"max_pool_of_relu_" + name,
-                           [=] { return max_pool<T>(shape, accumulate, accumulate, true); }});
+          for (const bool with_nan : {false, true}) {
+            const std::string of = with_nan ? "nan_" + name : name;
+            cases.push_back(
+                {"max_pool_" + of, [=] { return max_pool<T>(shape, with_nan, accumulate); }});
+            cases.push_back({"max_pool_of_relu_" + of,
+                             [=] { return max_pool<T>(shape, with_nan, accumulate, true); }});
+          }
           cases.push_back(
               {"average_pool_" + name, [=] { return average_pool<T>(shape, accumulate); }});
         }

@@ -61,7 +61,7 @@ TEST(ReadRows, SaysWhatItFound) {
   const RowsRead read = read_rows({kArrays + "fortran.npy", kArrays + "labels_names.npy", false});
   EXPECT_EQ(read.format, "npy");
   EXPECT_EQ(read.dtype, "float32");
-  EXPECT_TRUE(read.columns_first);
+  EXPECT_TRUE(read.column_major);
   EXPECT_TRUE(holds(read.labels, "labels_names.npy, names"));
   const RowsRead other = read_rows({kArrays + "compressed.npz", "", false});
   EXPECT_EQ(other.dtype, "float16");

@@ -191,7 +191,7 @@ TEST(Optimizer, HaltsWhereNoSmallerScaleHelps) {
   const std::vector<float> fine = ramp(kCount, 1.0);
   std::vector<float> bad = fine;
   bad.back() = kInfinity;
-  const Optimizer optimizer(context, {}, {{0, kCount, 1.0, 0.0}}, kCount);
+  Optimizer optimizer(context, {}, {{0, kCount, 1.0, 0.0}}, kCount);
   std::vector<float> p = ramp(kCount, 1.0);
   const std::vector<float> before = p;
   const auto halted = [&](StepState& state, const std::vector<float>& gradient, double loss) {

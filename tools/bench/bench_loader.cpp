@@ -1,6 +1,7 @@
 #include "tools/bench/bench_loader.h"
 
 #include "data/loader/loader.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/device/precision.h"

@@ -99,11 +99,11 @@ void begin(CommonOptions& common, const Command& command) {
                : send_notes([names = InstalledNames(common.program)](const std::string& line) {
                    tell("note: {}", one_line(names.in_advice(line)));
                  });
-  set_stop_words(
+  set_stop_messages(
       common.quiet
-          ? StopWords{}
-          : StopWords{"stopping where nothing is lost; Ctrl-C again within 5 seconds: at once",
-                      ""});
+          ? StopMessages{}
+          : StopMessages{"stopping where nothing is lost; Ctrl-C again within 5 seconds: at once",
+                         ""});
   if (common.json == kStandardOutput) give_standard_output_to_json();
   check_outputs({{.flag = "--json",
                   .path = common.json,

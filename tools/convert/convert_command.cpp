@@ -25,7 +25,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <future>
 #include <optional>
@@ -44,23 +43,6 @@ struct Format {
   std::vector<std::byte> (*bytes)(const NetworkWeights&);
   void (*check)(std::span<const std::byte>, const NetworkWeights&, const std::string&);
 };
-
-// What every loader needs: a file of that name in its folder would hide the module.
-constexpr std::array kImported = {"torch", "torchvision", "safetensors", "PIL", "numpy"};
-
-// Whether `import NAME` works in Python.
-bool is_identifier(const std::string& name) {
-  static constexpr std::array kKeywords = {
-      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-  if (std::ranges::count(kKeywords, name) > 0) return false;
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && !digit(name[0]) &&
-         std::ranges::all_of(name, [&](char c) { return letter(c) || digit(c) || c == '_'; });
-}
 
 constexpr std::array<Format, 3> kFormats = {{
     {"safetensors", ".safetensors", "safetensors", safetensors_bytes, check_safetensors},
@@ -261,12 +243,12 @@ class Convert final : public Command {
     if (graph) return "";
     fs::path python = fs::path(out_).replace_extension(".py");
     const std::string module = python.stem().string();
-    if (std::ranges::count(kImported, module) > 0) {
+    if (hides_module_of_loader(module)) {
       fail<UsageError>(
           "OUT {}: {} beside it would hide the module {} that it imports; give another name", out_,
           python.filename().string(), module);
     }
-    if (!is_identifier(module)) {
+    if (!is_python_name(module)) {
       note(fmt::format(
           "{}: Python's `import` cannot name it; a word of letters, digits and _ would do",
           python.string()));

@@ -1,6 +1,6 @@
 #include "tools/eval/eval_command.h"
 
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"

@@ -1,7 +1,7 @@
 #include "tools/probe/probe_data.h"
 
 #include "data/images/exif.h"
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "tools/cli/json_file.h"

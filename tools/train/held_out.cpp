@@ -1,5 +1,6 @@
 #include "tools/train/held_out.h"
 
+#include "data/sources/open_dataset.h"
 #include "data/spec.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"

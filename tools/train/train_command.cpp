@@ -1,6 +1,6 @@
 #include "tools/train/train_command.h"
 
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "layers/graphs/graph_runner.h"

@@ -302,7 +302,7 @@ ordered_json TrainRun::evaluate() {
 void TrainRun::announce(WorkUnderWay work) const {
   if (common_.quiet) return;
   work.seconds += saver_.seconds();
-  set_stop_words(stop_words(work, run_.step, saver_.saved_step(), settings_.out));
+  set_stop_messages(stop_messages(work, run_.step, saver_.saved_step(), settings_.out));
 }
 
 void TrainRun::say(const std::string& line) const {

@@ -18,7 +18,7 @@
 #include "tools/train/run/checkpoint_maker.h"
 #include "tools/train/run/run_saver.h"
 #include "tools/train/run/step_pipeline.h"
-#include "tools/train/run/stop_words.h"
+#include "tools/train/run/stop_messages.h"
 #include "tools/train/run_summary.h"
 #include "tools/train/settings/setting_table.h"
 #include "tools/train/settings/train_settings.h"

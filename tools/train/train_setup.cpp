@@ -1,5 +1,6 @@
 #include "tools/train/train_setup.h"
 
+#include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/note.h"
 #include "layers/graphs/graph_runner.h"

@@ -1,4 +1,5 @@
 // The memory that loading is said to need must equal the sum of its parts.
+#include "data/sources/open_dataset.h"
 #include "tests/data/picture_folder.h"
 #include "tools/train/trainer_within_memory.h"
 

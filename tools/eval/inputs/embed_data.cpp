@@ -1,7 +1,7 @@
 #include "tools/eval/inputs/embed_data.h"
 
-#include "data/sources/dataset.h"
 #include "data/sources/known_classes.h"
+#include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"

@@ -18,7 +18,7 @@ std::string reading_text(const RowsRead& read, bool normalize) {
   std::string text = read.format;
   if (!read.dtype.empty()) text += " " + read.dtype;
   text += fmt::format(" [{}, {}]", read.set.count(), read.set.dim);
-  if (read.columns_first) text += " in Fortran order, turned";
+  if (read.column_major) text += " in Fortran order, turned";
   text += normalize ? ", normalised" : ", taken as they are";
   return text + "; labels: " + read.labels;
 }

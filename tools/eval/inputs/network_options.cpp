@@ -1,6 +1,6 @@
 #include "tools/eval/inputs/network_options.h"
 
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 #include "engine/device/precision.h"
 #include "weights/architectures/registry.h"
 

@@ -1,7 +1,7 @@
 #include "tools/train/settings/train_settings.h"
 
 #include "data/samplers/sampler.h"
-#include "data/sources/dataset.h"
+#include "data/sources/open_dataset.h"
 #include "data/spec.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"

@@ -1,5 +1,6 @@
 #include "tools/train/run/bad_image_log.h"
 
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "tests/data/picture_folder.h"
 #include "tests/support/messages.h"

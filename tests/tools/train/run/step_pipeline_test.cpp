@@ -1,5 +1,6 @@
 #include "tools/train/run/step_pipeline.h"
 
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "losses/registry.h"
 #include "tests/data/picture_folder.h"

@@ -1,6 +1,7 @@
 // Every flag of `train` must change the settings that it should, and no others.
 #include "tools/train/settings/train_settings.h"
 
+#include "data/sources/open_dataset.h"
 #include "data/spec.h"
 #include "engine/base/error.h"
 #include "tests/support/messages.h"

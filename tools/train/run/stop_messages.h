@@ -17,7 +17,7 @@ struct WorkUnderWay {
 };
 
 // step: those with a result; saved: the step of the last save, -1 for none. folder: --out.
-StopWords stop_words(const WorkUnderWay& work, std::int64_t step, std::int64_t saved,
-                     const std::string& folder);
+StopMessages stop_messages(const WorkUnderWay& work, std::int64_t step, std::int64_t saved,
+                           const std::string& folder);
 
 }  // namespace rk

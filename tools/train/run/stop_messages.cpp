@@ -1,4 +1,4 @@
-#include "tools/train/run/stop_words.h"
+#include "tools/train/run/stop_messages.h"
 
 #include "engine/base/english.h"
 
@@ -8,8 +8,8 @@
 
 namespace rk {
 
-StopWords stop_words(const WorkUnderWay& work, std::int64_t step, std::int64_t saved,
-                     const std::string& folder) {
+StopMessages stop_messages(const WorkUnderWay& work, std::int64_t step, std::int64_t saved,
+                           const std::string& folder) {
   const std::string batches =
       counted(step - std::max<std::int64_t>(saved, 0) + work.begun, "batch");
   const std::string how_long = work.seconds > 0.5 ? fmt::format(" (about {:.0f} s)", work.seconds)

@@ -1,12 +1,13 @@
-#include "tools/train/run/stop_words.h"
+#include "tools/train/run/stop_messages.h"
 
 #include "tests/support/messages.h"
 
 namespace rk {
 namespace {
 
-TEST(StopWords, CountWhatASecondSignalLoses) {
-  const StopWords words = stop_words({.what = "finishing the step", .begun = 2}, 7, 4, "runs/a");
+TEST(StopMessages, CountWhatASecondSignalLoses) {
+  const StopMessages words =
+      stop_messages({.what = "finishing the step", .begun = 2}, 7, 4, "runs/a");
   EXPECT_TRUE(holds(words.first, "finishing the step, then saving to runs/a; Ctrl-C again"));
   EXPECT_TRUE(holds(words.first, "which loses 5 batches"));
   EXPECT_EQ(words.second,
@@ -14,16 +15,16 @@ TEST(StopWords, CountWhatASecondSignalLoses) {
             "--resume auto");
 }
 
-TEST(StopWords, WithoutASaveLoseAll) {
-  const StopWords words = stop_words({.what = "stopping"}, 1, -1, "a");
+TEST(StopMessages, WithoutASaveLoseAll) {
+  const StopMessages words = stop_messages({.what = "stopping"}, 1, -1, "a");
   EXPECT_EQ(words.second,
             "stopped at once, which loses 1 batch since the last save; nothing was saved before");
 }
 
-TEST(StopWords, SayHowLongItTakesWhereThatIsKnown) {
+TEST(StopMessages, SayHowLongItTakesWhereThatIsKnown) {
   const auto first = [](double seconds, bool first_step) {
     const WorkUnderWay work = {.what = "w", .seconds = seconds, .first_step = first_step};
-    return stop_words(work, 0, 0, "a").first;
+    return stop_messages(work, 0, 0, "a").first;
   };
   EXPECT_TRUE(holds(first(2.4, false), "saving to a (about 2 s); "));
   EXPECT_TRUE(holds(first(2.4, true), "saving to a (about 2 s); "));  // a slow save
