@@ -10,8 +10,9 @@
 #pragma once
 
 #include "engine/device/cuda_stream.h"
-#include "kernels/rows/proxy_rows.h"
+#include "kernels/rows/proxy_anchor_row.h"
 #include "kernels/rows/row_batch.h"
+#include "kernels/rows/softmax_row.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,16 +2,18 @@
 //   loss = 1 - sum_t (T(t) + T(t + ds))/2 * (F(t) - F(t + ds))
 // with T and F the means at t over each query's hardest pair (auc_bh: queries with a positive and a
 // negative) or over all ordered pairs (auc_ba).
-// wilcoxon_bh, eq. 11: kernels/rows/wilcoxon_row.h.
 #pragma once
 
 #include "losses/frame/entry.h"
 
 namespace rk {
 
+inline constexpr const char* kAucPaper =
+    "Gajic, Amato, Baldrich, van de Weijer, Gatta: Area Under the ROC Curve Maximization for "
+    "Metric Learning, CVPR workshops 2022";
+
 LossEntry auc_bh_entry();
 LossEntry auc_ba_entry();
-LossEntry wilcoxon_bh_entry();
 
 // The steepness r for thresholds -1, -1 + ds, ..., 1: the paper's table 1 for 0.01, 0.02, 0.05, 0.1
 // and 0.2; auc_steepness_solved(ds) for any other ds.

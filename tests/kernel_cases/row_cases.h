@@ -18,7 +18,7 @@ template <class S> struct BetweenPasses {
   AucGradient<S> auc;
 };
 
-// Whether Row is a row of proxies (kernels/rows/proxy_rows.h) instead of a gallery.
+// Whether Row is a row of proxies (kernels/rows/proxy_batch.h) instead of a gallery.
 template <class Row> inline constexpr bool kRowOfProxies = requires { Row::kRowIsClass; };
 
 // Whether queries without positives count: counts() of the loss is true of every query.

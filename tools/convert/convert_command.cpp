@@ -14,6 +14,7 @@
 #include "weights/architectures/registry.h"
 #include "weights/atomic_file.h"
 #include "weights/foreign/model_text.h"
+#include "weights/foreign/python_names.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/foreign/weight_files.h"
 #include "weights/onnx/file.h"
@@ -243,10 +244,11 @@ class Convert final : public Command {
     if (graph) return "";
     fs::path python = fs::path(out_).replace_extension(".py");
     const std::string module = python.stem().string();
-    if (hides_module_of_loader(module)) {
+    if (hides_python_module(module)) {
       fail<UsageError>(
-          "OUT {}: {} beside it would hide the module {} that it imports; give another name", out_,
-          python.filename().string(), module);
+          "OUT {}: {} beside it would hide Python's module {} from what it imports; give another "
+          "name",
+          out_, python.filename().string(), module);
     }
     if (!is_python_name(module)) {
       note(fmt::format(
@@ -398,6 +400,12 @@ class Convert final : public Command {
       say("{}", InstalledNames(common.program)
                     .in_advice("  torchvision has no embedding layer; `convert --from-run RUN "
                                "OUT.safetensors` also writes a .py that has one\n"));
+    }
+    if (from_run_.empty() && to.bytes == safetensors_bytes && weights.model.stride_in_1x1) {
+      note(fmt::format(
+          "{}: torchvision's network takes these weights without a word, but has its strides in "
+          "the 3x3 of a block: other features; docs/weights.md tells what to set there",
+          out_));
     }
   }
 

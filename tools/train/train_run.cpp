@@ -276,7 +276,9 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   run_.loss_sum = 0;
   run_.history.push_back(record_.add(std::move(entry), timing));
   if (!processes_.first()) return;
+  announce({});  // the evaluation is over
   save_epoch(best, trained);
+  announce({});  // nothing since the last save can be lost
   if (steps > 0 && run_.epoch < settings_.epochs) {
     const double left = seconds_left(seconds, steps);
     constexpr double kWorthSaying = 60;  // seconds

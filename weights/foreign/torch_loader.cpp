@@ -6,9 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-#include <cctype>
 #include <filesystem>
 
 namespace rk {
@@ -97,24 +94,6 @@ std::string plain(const std::string& text) {
 }
 
 }  // namespace
-
-bool hides_module_of_loader(const std::string& name) {
-  static constexpr std::array kImported = {"torch", "torchvision", "safetensors", "PIL", "numpy"};
-  return std::ranges::count(kImported, name) > 0;
-}
-
-bool is_python_name(const std::string& name) {
-  static constexpr std::array kKeywords = {
-      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-  if (std::ranges::count(kKeywords, name) > 0) return false;
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && !digit(name[0]) &&
-         std::ranges::all_of(name, [&](char c) { return letter(c) || digit(c) || c == '_'; });
-}
 
 std::string torch_loader(const ModelDescription& model, const std::string& weights) {
   const std::filesystem::path file_name(weights);

@@ -13,10 +13,4 @@ namespace rk {
 // signed_python() (weights/written_by.h).
 std::string torch_loader(const ModelDescription& model, const std::string& weights);
 
-// Whether a module with this name would hide, from a loader beside it, one that every loader
-// imports.
-bool hides_module_of_loader(const std::string& name);
-// Whether `import NAME` works in Python.
-bool is_python_name(const std::string& name);
-
 }  // namespace rk

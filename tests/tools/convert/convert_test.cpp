@@ -9,6 +9,7 @@
 #include "weights/checkpoint.h"
 #include "weights/foreign/network_weights.h"
 #include "weights/foreign/torch_loader.h"
+#include "weights/foreign/weight_files.h"
 #include "weights/hdf5/file.h"
 #include "weights/tensor_files/safetensors.h"
 #include "weights/tensor_files/tensor_file.h"
@@ -341,7 +342,8 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   // A loader that hides what it imports could not be used; a keyword cannot be imported.
   const Finished hiding = run("convert", {"--from-run", in("run"), in("torch.safetensors")});
   EXPECT_EQ(hiding.code, 2);
-  EXPECT_TRUE(holds(hiding.err, "torch.py beside it would hide the module torch")) << hiding.err;
+  EXPECT_TRUE(holds(hiding.err, "torch.py beside it would hide Python's module torch"))
+      << hiding.err;
   EXPECT_FALSE(std::filesystem::exists(in("torch.safetensors")));
   const Finished keyword = run("convert", {"--from-run", in("run"), in("class.safetensors")});
   EXPECT_EQ(keyword.code, 0);
@@ -403,6 +405,21 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
 }
 
 // Whatever a run's network, pooling and strides, its loader must be short enough to read.
+TEST_F(Convert, StridesThatTorchvisionDoesNotKnowAreNoted) {
+  folder_.write("r50.pth", torch_zip(torch_network("resnet50", 3)));
+  NetworkWeights weights = network_weights(read_tensor_file(in("r50.pth")));
+  for (const bool first : {false, true}) {
+    weights.model.stride_in_1x1 = first;
+    const std::vector<std::byte> bytes = checkpoint_bytes(weights);
+    folder_.write("r50.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const Finished end = run("convert", {in("r50.h5"), in("r50.safetensors")});
+    ASSERT_EQ(end.code, 0) << end.err;
+    EXPECT_EQ(holds(end.err, "has its strides in the 3x3 of a block: other features"), first)
+        << end.err;
+    EXPECT_FALSE(holds(run("convert", {in("r50.h5"), in("again.h5"), "--force"}).err, "strides"));
+  }
+}
+
 TEST_F(Convert, ALoaderIsShort) {
   for (const std::string& arch : network_names()) {
     for (const char* pool : {"avg", "max", "gem"}) {

@@ -15,12 +15,11 @@ StopMessages stop_messages(const WorkUnderWay& work, std::int64_t step, std::int
   const std::string how_long = work.seconds > 0.5 ? fmt::format(" (about {:.0f} s)", work.seconds)
                                : work.first_step  ? " (the first step: how long is not known)"
                                                   : "";
-  return {
-      fmt::format("{}, then saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}",
-                  work.what, folder, how_long, batches),
-      fmt::format("stopped at once, which loses {} since the last save; {}", batches,
-                  saved < 0 ? std::string("nothing was saved before")
-                            : fmt::format("go on from step {} with --resume auto", saved))};
+  return {fmt::format("{}saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}",
+                      work.what.empty() ? "" : work.what + ", then ", folder, how_long, batches),
+          fmt::format("stopped at once, which loses {} since the last save; {}", batches,
+                      saved < 0 ? std::string("nothing was saved before")
+                                : fmt::format("go on from step {} with --resume auto", saved))};
 }
 
 }  // namespace rk

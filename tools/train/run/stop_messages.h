@@ -10,7 +10,7 @@
 namespace rk {
 
 struct WorkUnderWay {
-  std::string what;         // is done before saving: "finishing the step under way"
+  std::string what = {};    // is done before saving: "finishing the step under way"; empty: nothing
   double seconds = 0;       // that it and the save take; 0: unknown
   std::int64_t begun = 0;   // steps without a result yet
   bool first_step = false;  // is under way, so that nobody knows how long one takes

@@ -10,6 +10,7 @@ TEST(StopMessages, CountWhatASecondSignalLoses) {
       stop_messages({.what = "finishing the step", .begun = 2}, 7, 4, "runs/a");
   EXPECT_TRUE(holds(words.first, "finishing the step, then saving to runs/a; Ctrl-C again"));
   EXPECT_TRUE(holds(words.first, "which loses 5 batches"));
+  EXPECT_TRUE(stop_messages({}, 7, 4, "runs/a").first.starts_with("saving to runs/a; Ctrl-C"));
   EXPECT_EQ(words.second,
             "stopped at once, which loses 5 batches since the last save; go on from step 4 with "
             "--resume auto");

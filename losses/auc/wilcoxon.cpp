@@ -1,0 +1,91 @@
+#include "losses/auc/wilcoxon.h"
+
+#include "kernels/launch.h"
+#include "kernels/rows/wilcoxon_pairs.h"
+#include "kernels/rows/wilcoxon_row.h"
+#include "losses/auc/auc.h"
+#include "losses/rows/row_loss.h"
+
+namespace rk {
+namespace {
+
+template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
+  using Row = WilcoxonRow<S>;
+  typename Row::Params params;
+  Memory positive, negative;  // [rows], f+ and f- of the queries that count
+  Memory query, count;        // int32 [rows]: the rows of these queries; [1]: their number
+  Memory values;              // [rows]
+
+  void allocate(const Context& context, const LossShape& shape) {
+    const auto rows = static_cast<std::size_t>(shape.rows);
+    for (Memory* memory : {&positive, &negative, &values}) {
+      *memory = context.allocate(rows * sizeof(S));
+    }
+    query = context.allocate(rows * sizeof(std::int32_t));
+    count = context.allocate(sizeof(std::int32_t));
+  }
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(positive.bytes() + negative.bytes() + query.bytes() +
+                                     count.bytes() + values.bytes());
+  }
+
+  // Compares every query that counts with all of them.
+  void finish(const Context& context, const RowBatch<S>& batch, const S* stats, S* slopes,
+              double* part) const {
+    if constexpr (kRunsOnGpu<S>) {
+      if (context.on_gpu()) return finish_on_gpu(context, batch, stats, slopes, part);
+    }
+    auto* f_positive = positive.template as<S>();
+    auto* f_negative = negative.template as<S>();
+    auto* queries = query.template as<std::int32_t>();
+    auto* sums = values.template as<S>();
+    int found = 0;
+    for (int i = 0; i < batch.rows; ++i) {
+      if (batch.counted[i] == 0) continue;
+      queries[found] = i;
+      f_positive[found] = stats[std::ptrdiff_t{2} * i];
+      f_negative[found++] = stats[std::ptrdiff_t{2} * i + 1];
+    }
+    run_rows(context.threads(), found, nullptr, nullptr, 0,
+             [&](const SerialTeam& team, std::int64_t k, std::byte*) {
+               WilcoxonPairs<S>::row(team, params.r, f_positive, f_negative, found,
+                                     static_cast<int>(k), sums + k, slopes + 2 * queries[k]);
+             });
+    double total = 0;
+    for (int k = 0; k < found; ++k) total += static_cast<double>(sums[k]);
+    *part = total / (static_cast<double>(found) * found);
+  }
+
+ private:
+  void finish_on_gpu(const Context& context, const RowBatch<S>& batch, const S* stats, S* slopes,
+                     double* part) const {
+    const HardestPairs pairs{positive.template as<S>(), negative.template as<S>(),
+                             query.template as<std::int32_t>(), count.template as<std::int32_t>()};
+    auto* sums = values.template as<S>();
+    launch(context, GatherHardestPairs{batch.rows, batch.counted, stats, pairs});
+    launch(context, MeetHardestPairs{batch.rows, params.r, pairs, sums, slopes});
+    launch(context, SumHardestPairs{pairs, sums, part});
+  }
+};
+
+template <class S> Wilcoxon<S> make_wilcoxon(const LossValues& values) {
+  Wilcoxon<S> formula;
+  formula.params.r = static_cast<S>(values.number("r"));
+  return formula;
+}
+
+}  // namespace
+
+LossEntry wilcoxon_bh_entry() {
+  return {.name = "wilcoxon_bh",
+          .kind = LossKind::kEmbeddings,
+          .summary = "every hardest positive above every hardest negative",
+          .paper = std::string(kAucPaper) + "; eq. 11",
+          .parameters = {number_parameter("r", "42.2", 1e-2, 1e4, "steepness of the sigmoid")},
+          .make_float = make_row_loss<float, make_wilcoxon<float>>,
+          .make_double = make_row_loss<double, make_wilcoxon<double>>,
+          .sigmoids = [](double columns, double) { return 3 * columns; },
+          .scores_with_gradient = kScoresWithGradient<Wilcoxon<float>>};
+}
+
+}  // namespace rk
