@@ -69,8 +69,8 @@ void require_pairs(const Dataset& data) {
 
 void require_images(const Dataset& data, std::int64_t batch_size) {
   if (data.size() >= batch_size) return;
-  fail<InputError>("{}: a batch of {} out of {}; lower --batch", data.name(), batch_size,
-                   counted(data.size(), "image"));
+  fail<InputError>("{0}: a batch of {1} out of {2}; give --batch {3} or less", data.name(),
+                   batch_size, counted(data.size(), "image"), data.size());
 }
 
 void require_countable(std::string_view sampler, std::int64_t batches, std::int64_t most) {

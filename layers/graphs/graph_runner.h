@@ -63,11 +63,6 @@ struct PlansTaken {
 };
 PlansTaken plans_taken(const Context& context);
 
-// Times a graph's first ready-made engines (compiled ones, if there are none) on the context's GPU,
-// `repeats` times each in turn, on random numbers, and takes the fastest of those that agree with
-// the first within rounding.
-GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats);
-
 // The environment in which the names of engines are valid: "NVIDIA H200, cuDNN 91900"; empty on a
 // CPU, for which programs for a GPU can be recorded but not planned.
 std::string plan_environment(const Context& context);

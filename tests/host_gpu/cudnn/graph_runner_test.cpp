@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/random.h"
 #include "engine/device/cuda/context.h"
+#include "layers/graphs/engine_timing.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"

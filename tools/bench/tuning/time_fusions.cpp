@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
+#include "layers/graphs/engine_timing.h"
 #include "layers/graphs/graph_runner.h"
 #include "tools/bench/tuning/unplanned_network.h"
 

@@ -5,6 +5,7 @@
 #include "engine/system/signals.h"
 #include "layers/gpu/convolution.h"
 #include "layers/gpu/gradient_sums.h"
+#include "layers/graphs/engine_timing.h"
 #include "layers/graphs/graph_runner.h"
 #include "tools/bench/tuning/batchnorm_timing.h"
 #include "tools/bench/tuning/gradient_sums_timing.h"
