@@ -492,6 +492,7 @@ Dataset read_folder(const DataSpec& spec, Split split) {
 
 Dataset read_pictures(const std::vector<std::string>& files_and_folders, bool turn) {
   std::vector<DataItem> items;
+  LeftOut left_out;
   for (const std::string& path : files_and_folders) {
     std::error_code ignored;
     if (!fs::exists(path, ignored)) {
@@ -503,14 +504,20 @@ Dataset read_pictures(const std::vector<std::string>& files_and_folders, bool tu
     }
     const Listing listing = list_folder(path);
     if (listing.images.empty()) {
-      fail<InputError>("{}: holds no pictures{}; give a picture or a folder with some", path,
-                       listing.folders.empty() ? "" : ", and folders inside it are not searched");
+      fail<InputError>(
+          "{}: holds no pictures{}{}; give a picture or a folder with some", path,
+          listing.others.empty() ? "" : fmt::format(" it reads ({})", text_of(listing.others)),
+          listing.folders.empty() ? "" : ", and folders inside it are not searched");
     }
+    add(listing.others, left_out);
     for (const std::string& image : listing.images) {
       items.push_back({(fs::path(path) / image).string(), 0, 0});
     }
   }
-  return {"pictures", std::move(items), {DataClass{}}, {}, std::make_shared<FileSource>("", turn)};
+  Dataset data("pictures", std::move(items), {DataClass{}}, {},
+               std::make_shared<FileSource>("", turn));
+  data.set_left_out(std::move(left_out));
+  return data;
 }
 
 }  // namespace rk

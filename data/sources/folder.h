@@ -10,8 +10,8 @@
 // begin with '.' are ignored, as are the folders that archivers and file servers leave behind.
 // exif=turn turns pictures upright according to their EXIF data (data/images/exif.h); exif=ignore
 // (default) keeps them as stored and counts those that are not upright. Files whose ending is not
-// one of jpg jpeg jpe jfif png bmp gif webp tif tiff ppm pgm are left out and counted; the format is
-// detected from the content when a file is decoded. Links are followed. merge=3 merges training
+// one of jpg jpeg jpe jfif png bmp gif webp tif tiff ppm pgm are left out and counted; the format
+// is detected from the content when a file is decoded. Links are followed. merge=3 merges training
 // classes in threes (Dataset::merge()); other splits keep theirs: for studying a loss on labels
 // coarser than the pictures (Li et al. 2022). Empty folders are left out too; that of a split is as
 // if it were not there. Errors (InputError): missing, empty or unreadable folder; class folder with

@@ -1,8 +1,8 @@
 // A loss with learnable class proxies, raw vectors of any length that the loss normalises, computed
 // on the rows of the similarities to them, on either device. A label is the row of its proxy; all
 // items are valid. A loss of this kind consists of its row (kernels/rows/proxy_batch.h) and the
-// row's parameters. If rows are items, the loss is the mean of their losses; if rows are classes, it
-// is the sum, and the weight of a row's negative part is 1 / C. Proxies need a learning rate of
+// row's parameters. If rows are items, the loss is the mean of their losses; if rows are classes,
+// it is the sum, and the weight of a row's negative part is 1 / C. Proxies need a learning rate of
 // their own: 100 times the network's in the papers.
 #pragma once
 

@@ -114,8 +114,8 @@ TEST_P(LossProperties, RotatingEverythingRotatesTheGradient) {
 // negative pairs (K of them before; N rows, M memory items):
 //   histogram  h- is divided by K + 2 N + M pairs instead of K, and nothing is added below the
 //              positives:                         loss' = loss K / (K + 2 N + M)
-//   auc_ba     F falls by the far pairs' sigmoid at t = -1, where T is 1, share = K / (K + 2 N + M):
-//                  loss' = 1 - share (1 - loss) - (1 - share) sg at t = -1
+//   auc_ba     F falls by the far pairs' sigmoid at t = -1, where T is 1:
+//                  loss' = 1 - share (1 - loss) - (1 - share) sg,  share = K / (K + 2 N + M)
 // rambo_* divide ranks by the gallery's size, which sets the step of their gradient: only the value
 // stays.
 TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {

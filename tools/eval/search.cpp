@@ -128,6 +128,9 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   DescribedRows index = read_index(options.index, embedder, network.checkpoint);
   note_other_exif(index.set, index.name, turned);
   const Dataset pictures = read_pictures(options.queries, turned);
+  if (!pictures.left_out().empty()) {
+    note(fmt::format("--query: left out {}", text_of(pictures.left_out())));
+  }
   DescribedRows queries;
   queries.name = "--query";
   queries.set = embed_pictures(embedder, pictures, network, common);

@@ -91,7 +91,7 @@ class Train final : public Command {
     RunStart start;
     take_folder(common, start);
     ordered_json stored;
-    if (holds_checkpoint(settings_.out)) {
+    if (!settings_.out.empty() && holds_checkpoint(settings_.out)) {
       stored = resume(common, start);
     } else if (!settings_.weights.empty()) {
       start_from_weights(common, start);

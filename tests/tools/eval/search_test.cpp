@@ -72,8 +72,15 @@ TEST_F(SearchRun, APictureOfTheIndexFindsItselfFirst) {
 }
 
 TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
-  ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c0"), in("set/c2/0.png")}).code,
-            0);
+  folder_.write("set/c0/phone.heic", "x");
+  const Words words = {"--index", in("index.h5"), "--query", in("set/c0"), in("set/c2/0.png")};
+  ASSERT_EQ(search(words).code, 0);
+  Words aloud = {RK_BIN "/eval", "--checkpoint", in("run/last.h5")};
+  aloud.insert(aloud.end(), words.begin(), words.end());
+  const Finished end = run(aloud);
+  fs::remove(in("set/c0/phone.heic"));
+  EXPECT_TRUE(holds(end.err, "--query: left out files that are no images it reads: 1 .heic"))
+      << end.err;
   const json queries = json::parse(file_text(in("out.json")))["queries"];
   ASSERT_EQ(queries.size(), 5U);
   for (const json& each : queries) EXPECT_EQ(each["results"][0]["path"], each["query"]);
@@ -129,6 +136,9 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   expect_refused({"--index", in("index.h5"), "--query", in("hollow")}, "holds no pictures; give");
   expect_refused({"--index", in("index.h5"), "--query", in("shelves")},
                  "shelves: holds no pictures, and folders inside it are not searched; give");
+  folder_.write("hollow/phone.heic", "x");
+  expect_refused({"--index", in("index.h5"), "--query", in("hollow")},
+                 "hollow: holds no pictures it reads (1 .heic); give");
   EmbeddingSet index = read_embeddings(in("index.h5"));
   index.network.clear();
   write_embeddings(in("nobodys.h5"), index);

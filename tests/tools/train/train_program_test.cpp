@@ -80,6 +80,10 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   EXPECT_FALSE(holds(over.err, "from now on")) << over.err;
   EXPECT_EQ(file_text(in("run/settings.toml")), settings);
   EXPECT_TRUE(holds(resume("run").out, "all 2 epochs are done; more with --epochs"));
+  // Inside a run's folder: the one that is missing is not taken for it.
+  const Finished nowhere = run_to_end({RK_BIN "/train", "--data", "glyphs"}, in("run"));
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_TRUE(holds(nowhere.err, "--out is missing")) << nowhere.err;
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));
