@@ -55,12 +55,14 @@ void TrainRun::execute() {
 }
 
 // Nothing is trained in a run that is over, whatever is asked for; but its record is written, and
-// why it is over says how many epochs were asked for.
+// what makes it over is told as the reason.
 void TrainRun::tell_changes(bool over) const {
   for (const auto& [name, line] : start_.changes) {
+    const bool is_reason =
+        epochs_are_done() ? name == "epochs" : name == "patience" || name == "monitor";
     if (!over || name == "log") {
       tell_user(line);
-    } else if (name != "epochs" || !epochs_are_done()) {
+    } else if (!is_reason) {
       note(fmt::format("--{}: has no effect on a run that is over", name));
     }
   }

@@ -274,6 +274,10 @@ TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_TRUE(holds(again.out, "stopped after epoch 3"));
   EXPECT_EQ(file_text(in("run/last.h5")), last);
+  const Finished less = resume("run", {"--patience", "1", "--lr", "1"});
+  EXPECT_TRUE(holds(less.out, "as --patience 1 asks")) << less.out;
+  EXPECT_TRUE(holds(less.err, "--lr: has no effect on a run that is over")) << less.err;
+  EXPECT_FALSE(holds(less.err, "--patience: has no effect")) << less.err;
   ASSERT_EQ(resume("run", {"--patience", "3"}).code, 0);
   EXPECT_EQ(metrics("run").size(), 5U);
 
