@@ -179,8 +179,8 @@ class FoldedConvNode : public ConvolutionNode {
 }  // namespace
 
 TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
-                 const Conv2dOptions& convolution, const BatchNormOptions& options, bool fold) {
-  if (options.mode == BatchNormMode::kBatch || !fold) {
+                 const Conv2dOptions& convolution, const BatchNormOptions& options) {
+  if (options.mode == BatchNormMode::kBatch) {
     return batchnorm(program, conv2d(program, x, names.convolution, convolution), names.batchnorm,
                      options, names.output);
   }

@@ -20,9 +20,7 @@ struct ConvBnNames {
   std::string output;       // name of the resulting tensor; empty: batchnorm's
 };
 
-// fold: use the folded form where the mode allows it (tests compare both).
 TensorId conv_bn(Program& program, TensorId x, const ConvBnNames& names,
-                 const Conv2dOptions& convolution, const BatchNormOptions& batchnorm,
-                 bool fold = true);
+                 const Conv2dOptions& convolution, const BatchNormOptions& batchnorm);
 
 }  // namespace rk

@@ -214,10 +214,12 @@ TEST(ConvBn, FoldedEqualsPlain) {
                         {.gradients = true, .input_gradient = true, .keep_all = true});
         const TensorId x = program.input("x", image, block);
         const TensorId skip = program.input("skip", Shape{2, 5, 4, block}, block);
-        const TensorId y = conv_bn(
-            program, x, {"conv", "bn", "y"}, {block, {3, 3}, {2, 2}, {1, 1}},
-            {.mode = BatchNormMode::kRunning, .relu = relu, .residual = with_residual ? skip : -1},
-            fold);
+        const Conv2dOptions convolution{block, {3, 3}, {2, 2}, {1, 1}};
+        const BatchNormOptions options{
+            .mode = BatchNormMode::kRunning, .relu = relu, .residual = with_residual ? skip : -1};
+        const TensorId y =
+            fold ? conv_bn(program, x, {"conv", "bn", "y"}, convolution, options)
+                 : batchnorm(program, conv2d(program, x, "conv", convolution), "bn", options);
         program.set_output(y);
         program.plan();
         parameters.initialise(context, 3);

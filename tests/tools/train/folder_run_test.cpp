@@ -361,6 +361,10 @@ TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   proxies.insert(proxies.end(), {"--loss", "nsl"});
   ASSERT_EQ(train("changing", "changing_run", memory).code, 0);
   ASSERT_EQ(train("changing", "proxies_run", proxies).code, 0);
+  const Finished turned =
+      go_on("changing_run", {"--epochs", "2", "--data", "folder:" + in("changing") + ",exif=turn"});
+  EXPECT_EQ(turned.code, 3);
+  EXPECT_TRUE(holds(turned.err, " with exif=turn instead of ignore; restore the data"));
   folder_->picture("changing/c0/new.png", 4711);
   folder_->classes("changing/d", 1, 4);
   const Finished refused = go_on("changing_run", {"--epochs", "2"});

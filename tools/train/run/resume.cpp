@@ -1,9 +1,11 @@
 #include "tools/train/run/resume.h"
 
+#include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "losses/registry.h"
 #include "tools/cli/parse_json.h"
+#include "training/training_exif.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,6 +34,14 @@ std::string class_changes(const std::vector<std::string>& before,
       more.size() > kMost ? ", ..." : "");
 }
 
+// " with exif=ignore instead of turn"; empty if that did not change.
+std::string exif_change(const Checkpoint& checkpoint, const TrainSettings& settings) {
+  const DataSpec spec = read_data_spec(settings.data);
+  const std::string before = training_exif(checkpoint), now = spec.get("exif", "ignore");
+  if (before.empty() || spec.path.empty() || before == now) return "";
+  return fmt::format(" with exif={} instead of {}", now, before);
+}
+
 // Refuses data other than the checkpoint's, unless they are allowed and training can continue with
 // them.
 void accept_changed_data(const Checkpoint& checkpoint, const RunState& now,
@@ -40,9 +50,10 @@ void accept_changed_data(const Checkpoint& checkpoint, const RunState& now,
       checkpoint.run().classes;  // of this run, then of earlier ones
   if (!settings.allow_changed_data) {
     fail<InputError>(
-        "{}: was trained on {}, --data is now {}{}; restore the data, or go on with them as they "
+        "{}: was trained on {}, --data is now {}{}{}; restore the data, or go on with them as they "
         "are by --allow-changed-data",
-        checkpoint.path(), checkpoint.run().data, now.data, class_changes(before, now.classes));
+        checkpoint.path(), checkpoint.run().data, now.data, class_changes(before, now.classes),
+        exif_change(checkpoint, settings));
   }
   const bool same_classes = before.size() >= now.classes.size() &&
                             std::equal(now.classes.begin(), now.classes.end(), before.begin());
