@@ -41,9 +41,6 @@ class Tensors {
         const std::size_t count = tensor.bytes() / size_of(tensor.type);
         gpu::fill_with_noise(context, memory_.back().data(), static_cast<std::int64_t>(count),
                              tensor.type, static_cast<std::uint32_t>(tensor.role));
-      } else if (tensor.row_stride > 0) {
-        // The gaps between its rows are compared with another run's as well.
-        context.clear(memory_.back().data(), memory_.back().bytes());
       }
       // The main output: the largest written tensor (the last one, if several) says most about the
       // arithmetic.
@@ -165,7 +162,8 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
   };
   const Tensors& first = sets[0];
   // Runs an engine once, then captures its launches for timing; null if it cannot run or cannot be
-  // captured. The result of the engine before it must not be taken for its own.
+  // captured. The result of the engine before it must not be taken for its own, and the gaps
+  // between its rows are compared as well.
   const auto replay = [&](std::size_t e) -> std::unique_ptr<CudaGraph> {
     try {
       context.clear(first.result().data(), first.result().bytes());
