@@ -2,16 +2,13 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
-#include "engine/base/parallel.h"
 #include "engine/base/random.h"
-#include "engine/device/gemm.h"
 #include "engine/driver/device.h"
 #include "engine/driver/profile.h"
 #include "engine/system/signals.h"
-#include "kernels/math.h"
-#include "losses/products/similarity.h"
-#include "losses/products/sparse_gradient.h"
+#include "tools/bench/cpu_rates.h"
 #include "tools/bench/gpu_rates.h"
+#include "tools/bench/loss_products.h"
 #include "tools/bench/work_timer.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
@@ -21,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -88,165 +84,6 @@ struct LossMemory {
   LossOutput<float> output;
 };
 
-// Only the similarity products of a loss, forward and backward, and one plain GEMM of that size.
-class Products {
- public:
-  Products(const Context& context, const LossMemory& data, const LossShape& shape,
-           const LossEntry& entry)
-      : context_(context),
-        data_(data),
-        shape_(shape),
-        proxies_(entry.kind == LossKind::kProxies),
-        width_(context.on_gpu() ? 0 : entry.scores_with_gradient),
-        columns_(proxies_ ? shape.classes : shape.rows + shape.memory) {
-    if (proxies_) {
-      matrix_ = context.allocate(static_cast<std::size_t>(shape.rows * columns_) * sizeof(float));
-      return;
-    }
-    similarity_.allocate(context, shape);
-    similarity_.forward(context, data.input);
-    if (width_ == 0) return;
-    sparse_.allocate(shape, width_);
-    for (std::int64_t i = 0; i < shape.rows; ++i) {
-      for (int k = 0; k < width_; ++k) {
-        const std::int64_t column = (i + 1 + k * columns_ / width_) % columns_;
-        sparse_.row(i)[k] = {static_cast<std::int32_t>(column), 1.0F};
-      }
-    }
-  }
-
-  void run() {
-    const std::int64_t n = shape_.rows;
-    const std::int64_t d = shape_.dim;
-    const LossInput<float>& in = data_.input;
-    float* grad = data_.output.grad;
-    if (proxies_) {
-      const Factor<float> scores{matrix_.as<float>(), n, columns_, columns_};
-      const Factor<float> items{in.embeddings, n, d, d}, proxies{in.proxies, columns_, d, d};
-      gemm(context_, {.a = items,
-                      .b = transposed(proxies),
-                      .c = {matrix_.as<float>(), n, columns_, columns_}});
-      gemm(context_, {.a = scores, .b = proxies, .c = {grad, n, d, d}});
-      gemm(context_,
-           {.a = transposed(scores), .b = items, .c = {data_.output.grad_proxies, columns_, d, d}});
-      return;
-    }
-    similarity_.forward(context_, in);
-    if (width_ > 0) {
-      sparse_.backward(context_, in, grad);
-      return;
-    }
-    plain();
-    if (shape_.memory == 0) return;
-    gemm(context_, {.a = {similarity_.row(0) + n, n, shape_.memory, similarity_.stride()},
-                    .b = {in.memory_embeddings, shape_.memory, d, d},
-                    .c = {grad, n, d, d},
-                    .accumulate = true});
-  }
-
-  void plain() {
-    const std::int64_t n = shape_.rows;
-    const std::int64_t d = shape_.dim;
-    const Matrix<float> grad{data_.output.grad, n, d, d};
-    if (proxies_) {
-      gemm(context_, {.a = {matrix_.as<float>(), n, columns_, columns_},
-                      .b = {data_.input.proxies, columns_, d, d},
-                      .c = grad});
-    } else {
-      gemm(context_, {.a = {similarity_.row(0), n, n, similarity_.stride()},
-                      .b = {data_.input.embeddings, n, d, d},
-                      .c = grad});
-    }
-  }
-  double plain_flops() const { return of(proxies_ ? columns_ : shape_.rows); }
-
-  // FLOP of the products that the definition needs, without the rows that sparse_bytes() counts.
-  double useful_flops() const {
-    if (proxies_) return 3 * of(columns_);
-    const double forward = of(shape_.rows) / 2 + of(shape_.memory);
-    return width_ > 0 ? forward : forward + of(columns_);
-  }
-  // Bytes of a sparse gradient: for every number one row of E or of the memory, and one more row
-  // for its column; plus the row of the gradient.
-  double sparse_bytes() const {
-    const double rows = static_cast<double>(shape_.rows) * (2 * width_ + 1);
-    return width_ > 0 ? sizeof(float) * rows * static_cast<double>(shape_.dim) : 0;
-  }
-
- private:
-  double of(std::int64_t columns) const {
-    return 2.0 * static_cast<double>(shape_.rows * columns) * static_cast<double>(shape_.dim);
-  }
-
-  const Context& context_;
-  const LossMemory& data_;
-  LossShape shape_;
-  bool proxies_;
-  int width_;  // numbers per row of a sparse gradient; 0: dense
-  std::int64_t columns_;
-  SimilarityMatrix<float> similarity_;
-  SparseGradient<float> sparse_;
-  Memory matrix_;  // for proxies
-};
-
-// The sigmoid of the row kernels, and a scalar one by the C library: the ratio of their rates shows
-// whether the loops of the row kernels are vectorised.
-float row_sigmoid(float x) {
-  const float u = half_sigmoid(x);
-  return x < 0 ? u : 1 - u;
-}
-[[gnu::noinline]] float scalar_sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
-
-// Sigmoids per second of all threads together, on data that stays in the L1 cache.
-template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
-  constexpr int kCount = 2048;
-  constexpr int kRepeats = 200;
-  std::vector<float> values(static_cast<std::size_t>(threads * kCount));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(i % 61) - 30.0F;
-  }
-  std::vector<float> sums(static_cast<std::size_t>(threads));
-  std::vector<double> times(7);
-  for (double& time : times) {
-    time = milliseconds([&] {
-      parallel_for(threads, threads, [&](std::int64_t part, int) {
-        const SerialTeam team;
-        float* mine = values.data() + part * kCount;
-        float total = 0;
-        for (int r = 0; r < kRepeats; ++r) {
-          const float shift = static_cast<float>(r);
-          total += team.sum(kCount, [&](int i) { return sigmoid(mine[i] - shift); });
-        }
-        sums[static_cast<std::size_t>(part)] = total;
-      });
-    });
-  }
-  return threads * static_cast<double>(kCount) * kRepeats / summarize(times).median * 1e3;
-}
-
-// Bytes per second, read and written, of all threads together, for arrays of that size, since
-// arrays that fit into the caches are faster.
-double copy_rate(int threads, double array_bytes) {
-  constexpr std::int64_t kMost = std::int64_t{64} << 20;
-  const std::int64_t bytes = std::clamp(static_cast<std::int64_t>(array_bytes), kMost >> 10, kMost);
-  const std::int64_t copies = kMost / bytes;
-  const Buffer from(static_cast<std::size_t>(bytes));
-  const Buffer to(static_cast<std::size_t>(bytes));
-  std::memset(from.data(), 1, from.bytes());
-  std::vector<double> times(5);
-  for (double& time : times) {
-    time = milliseconds([&] {
-      parallel_ranges(threads, bytes, [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t k = 0; k < copies; ++k) {
-          std::memcpy(to.as<char>() + begin, from.as<char>() + begin,
-                      static_cast<std::size_t>(end - begin));
-        }
-      });
-    });
-  }
-  return 2.0 * static_cast<double>(bytes * copies) / summarize(times).median * 1e3;
-}
-
 class BenchLoss final : public Command {
  public:
   void add_options(Flags& flags) override {
@@ -304,7 +141,7 @@ class BenchLoss final : public Command {
     const auto loss = make_loss<float>(spec);
     loss->allocate(context, data.shape());
     loss->prepare(context, memory.input);
-    Products products(context, memory, data.shape(), *spec.entry);
+    LossProducts products(context, memory.input, memory.output, data.shape(), *spec.entry);
     const auto value_and_gradient = [&] {
       if (!context.on_gpu()) return loss->run(context, memory.input, memory.output);
       loss->launch(context, memory.input, memory.output);
@@ -376,19 +213,17 @@ class BenchLoss final : public Command {
   // The floor on a CPU: the useful products at the rate of the plain GEMM; a sparse gradient's rows
   // at the rate of a copy in place of the second product; plus the sigmoids, or the traffic of the
   // matrix.
-  void set_floor_on_cpu(const Context& context, const LossEntry& entry, const Products& products,
-                        double plain_ms, Measured& out) const {
+  void set_floor_on_cpu(const Context& context, const LossEntry& entry,
+                        const LossProducts& products, double plain_ms, Measured& out) const {
     const bool sparse = entry.scores_with_gradient > 0;
     const double flops_rate = products.plain_flops() / plain_ms * 1e3;
-    const double bytes_rate = copy_rate(context.threads(), matrix_bytes(false));
+    const double bytes_rate = cpu_copy_rate(context.threads(), matrix_bytes(false));
     out.floor_ms =
         (products.useful_flops() / flops_rate + products.sparse_bytes() / bytes_rate) * 1e3;
     out.floor_of =
         fmt::format("{:.3g} useful FLOP at {:.0f} G/s", products.useful_flops(), flops_rate * 1e-9);
-    // Lambdas can be inlined into the loop; a function pointer would remain a call.
-    const double rate = sigmoid_rate(context.threads(), [](float x) { return row_sigmoid(x); });
-    const double scalar_rate =
-        sigmoid_rate(context.threads(), [](float x) { return scalar_sigmoid(x); });
+    const double rate = row_sigmoid_rate(context.threads());
+    const double scalar_rate = scalar_sigmoid_rate(context.threads());
     const double count = sigmoids(entry);
     if (count > 0) {
       out.floor_ms += count / rate * 1e3;
