@@ -12,7 +12,7 @@
 namespace rk {
 
 // Calls work(argument, member, members) once for every member in [0, members), members <= threads.
-// An exception must not leave `work`.
+// If exceptions leave `work`, one of them goes on to the caller once all members have ended.
 void parallel_run(int threads, void (*work)(void* argument, int member, int members),
                   void* argument);
 

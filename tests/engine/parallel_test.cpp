@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,6 +48,31 @@ TEST(Parallel, NestedCallsCoverTheirRanges) {
     });
   });
   for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit, 1);
+}
+
+// An exception that left a thread would end the program, and one that left others behind would let them write
+// to memory that is no longer theirs.
+TEST(Parallel, AnExceptionReachesTheCallerOnceAllHaveEnded) {
+  for (const int threads : {1, 2, 3, 8}) {
+    for (const int failing : {0, threads - 1}) {
+      std::atomic<int> ended = 0;
+      const auto work = [&](std::int64_t, std::int64_t, int member) {
+        if (member == failing) throw std::bad_alloc();
+        ++ended;
+      };
+      EXPECT_THROW(parallel_ranges(threads, 64, work), std::bad_alloc);
+      EXPECT_EQ(ended, threads - 1);
+    }
+    // Of several, one.
+    std::string caught;
+    try {
+      parallel_ranges(threads, 64,
+                      [](std::int64_t, std::int64_t, int member) { throw std::to_string(member); });
+    } catch (const std::string& member) {
+      caught = member;
+    }
+    EXPECT_FALSE(caught.empty());
+  }
 }
 
 }  // namespace
