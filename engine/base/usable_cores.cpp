@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <fstream>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -33,12 +35,22 @@ double quota_of(const std::filesystem::path& folder, CgroupVersion version) {
   return period > 0 ? quota / period : 0;
 }
 
+// The processors that this process may run on; at least 1.
+int processors_allowed() {
+  // The kernel refuses a set smaller than its own, which may be larger than cpu_set_t's 1024.
+  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
+    std::vector<cpu_set_t> set(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, set.data()) == 0)
+      return std::max(CPU_COUNT_S(bytes, set.data()), 1);
+  }
+  return 1;
+}
+
 }  // namespace
 
 int usable_cores(const std::string& root) {
-  cpu_set_t set;
-  const int affinity = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-  double cores = std::max(affinity, 1);
+  double cores = processors_allowed();
   for_each_cgroup("cpu", root, [&](const std::filesystem::path& folder, CgroupVersion version) {
     if (const double quota = quota_of(folder, version); quota > 0) cores = std::min(cores, quota);
   });
