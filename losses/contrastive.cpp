@@ -10,8 +10,8 @@ template <class S> struct Contrastive : MeanOverQueries<S> {
   using Row = ContrastiveRow<S>;
   typename Row::Params params;
   // Pairs count, whether or not their query has a positive.
-  bool counts(const BatchIndex&, int) const { return true; }
-  S grad_weight(const BatchIndex&) const { return 1; }
+  bool counts(const BatchIndex&, int) const override { return true; }
+  S grad_weight(const BatchIndex&) const override { return 1; }
 };
 
 template <class S> Contrastive<S> make(const LossValues& values) {

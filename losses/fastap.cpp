@@ -10,7 +10,7 @@ template <class S> struct FastAp : MeanOverQueries<S> {
   using Row = FastApRow<S>;
   typename Row::Params params;
   bool official = false;
-  S grad_weight(const BatchIndex& index) const {
+  S grad_weight(const BatchIndex& index) const override {
     return official ? S(0.5) : MeanOverQueries<S>::grad_weight(index);
   }
 };

@@ -10,7 +10,7 @@ template <class S> struct Histogram : MeanOverQueriesWithNegative<S> {
   using Row = HistogramRow<S>;
   typename Row::Params params;
   // All pairs count, whether or not their query has both kinds.
-  bool counts(const BatchIndex&, int) const { return true; }
+  bool counts(const BatchIndex&, int) const override { return true; }
 };
 
 template <class S> Histogram<S> make(const LossValues& values) {

@@ -11,7 +11,7 @@ namespace {
 template <class S> struct RecallAtK : MeanOverQueries<S> {
   using Row = RecallAtKRow<S>;
   typename Row::Params params;
-  void begin(const BatchIndex& index) {
+  void begin(const BatchIndex& index) override {
     if (params.with_self) params.largest_k = index.rows();
   }
 };

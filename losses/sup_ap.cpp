@@ -12,7 +12,7 @@ template <class S> struct SupAp : MeanOverQueries<S> {
   using Row = SupApRow<S>;
   typename Row::Params params;
   // Pairs of queries without a positive are calibrated too.
-  bool counts(const BatchIndex&, int) const { return true; }
+  bool counts(const BatchIndex&, int) const override { return true; }
 };
 
 template <class S> SupAp<S> make(const LossValues& values) {

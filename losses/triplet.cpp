@@ -15,8 +15,7 @@ template <class S> struct TripletAll : MeanOverQueriesWithNegative<S> {
   using Row = TripletAllRow<S>;
   typename Row::Params params;
   // The rows' sums are already shares of the mean.
-  double value_weight(const BatchIndex&) const { return 1; }
-  S grad_weight(const BatchIndex&) const { return 1; }
+  double value_weight(const BatchIndex&) const override { return 1; }
 };
 
 template <class S, template <class> class Formula> Formula<S> make(const LossValues& values) {

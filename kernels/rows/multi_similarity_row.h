@@ -44,7 +44,8 @@ template <class S> struct MultiSimilarityRow {
     const S m = hardest.positive;
     const S most = hardest.negative;
     const bool any = !params.mining || m - params.epsilon < most;
-    // If any are kept, the hardest ones are, and they have the largest exponents.
+    // If any are kept, the hardest ones are, and they have the largest exponents. What is kept is
+    // compared with the very numbers of this test: s + epsilon > m may round to the other side.
     const S exponent = -params.alpha * (m - params.base);
     const S shift = any && exponent > 0 ? exponent : S(0);
     const S negative_exponent = params.beta * (most - params.base);
@@ -54,7 +55,7 @@ template <class S> struct MultiSimilarityRow {
     // Which ones are kept, without a branch in the loops: positives below, negatives above.
     constexpr S kAll = std::numeric_limits<S>::infinity();
     const S below = !any ? -kAll : params.mining ? most : kAll;
-    const S above = !any ? kAll : params.mining ? m : -kAll;
+    const S above = !any ? kAll : params.mining ? m - params.epsilon : -kAll;
     const S positives = team.sum(p, [&](int j) {
       const S s = in.scores[at.index[j]];
       const bool kept = s - params.epsilon < below;
@@ -62,7 +63,7 @@ template <class S> struct MultiSimilarityRow {
                  exp_negative(kept ? -params.alpha * (s - params.base) - shift : -kAll);
     });
     team.for_each(columns, [&](int k) {
-      const bool kept = in.is_negative(k) && in.scores[k] + params.epsilon > above;
+      const bool kept = in.is_negative(k) && in.scores[k] > above;
       at.negative[k] = kept ? params.beta * (in.scores[k] - params.base) - negative_shift : -kAll;
     });
     const S negatives =

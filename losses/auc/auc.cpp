@@ -20,13 +20,13 @@ template <class S> struct AucAll : MeanOverQueriesWithNegative<S> {
   double step = 0;
   AucGradientTable<S> table;
   // All pairs count, whether or not their query has both kinds.
-  bool counts(const BatchIndex&, int) const { return true; }
-  void allocate(const Context& context, const LossShape&) {
+  bool counts(const BatchIndex&, int) const override { return true; }
+  void allocate(const Context& context, const LossShape&) override {
     table.build(context, static_cast<double>(params.r), step, params.count);
     params.gradient = table.gradient();
   }
-  void fill(const Context& context, const S* slopes) { table.fill(context, slopes); }
-  std::int64_t bytes() const { return table.bytes(); }
+  void fill(const Context& context, const S* slopes) override { table.fill(context, slopes); }
+  std::int64_t bytes() const override { return table.bytes(); }
 };
 
 template <class S, template <class> class Formula> Formula<S> make_auc(const LossValues& values) {

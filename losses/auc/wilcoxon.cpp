@@ -16,7 +16,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   Memory query, count;        // int32 [rows]: the rows of these queries; [1]: their number
   Memory values;              // [rows]
 
-  void allocate(const Context& context, const LossShape& shape) {
+  void allocate(const Context& context, const LossShape& shape) override {
     const auto rows = static_cast<std::size_t>(shape.rows);
     for (Memory* memory : {&positive, &negative, &values}) {
       *memory = context.allocate(rows * sizeof(S));
@@ -24,7 +24,7 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
     query = context.allocate(rows * sizeof(std::int32_t));
     count = context.allocate(sizeof(std::int32_t));
   }
-  std::int64_t bytes() const {
+  std::int64_t bytes() const override {
     return static_cast<std::int64_t>(positive.bytes() + negative.bytes() + query.bytes() +
                                      count.bytes() + values.bytes());
   }

@@ -98,7 +98,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
                                  // Of the first proxy: a non-finite embedding enters the
                                  // gradients of all proxies.
                                  .gradient = gradients.grad_proxies,
-                                 .dim = static_cast<int>(input.dim),
+                                 .dim = input.classes > 0 ? static_cast<int>(input.dim) : 0,
                                  .refused = &result->bad.what,
                                  .loss = &result->loss});
   }

@@ -1,22 +1,10 @@
-// A loss computed row by row: similarities, one row kernel, gradient; on either device. A loss of
-// this kind is described by a Formula:
-//   using Row = SmoothApRow<S>;                 the kernel
-//   Row::Params params;
-//   std::int64_t valid(const BatchIndex&);      queries that count
-//   bool counts(const BatchIndex&, int row);    whether this query counts
-//   double value_weight(const BatchIndex&);     loss = value_weight * sum of the rows' losses
-//   S grad_weight(const BatchIndex&);           the same for the gradient; differs if a paper's
-//                                               code does
-//   void begin(const BatchIndex&);              optional: sets params that depend on the batch
-//   void allocate(const Context&, const LossShape&)  optional: reserves memory of its own
-//   std::int64_t bytes() const;                 goes with allocate(): how much that is
+// A loss computed row by row: similarities, one row kernel, gradient; on either device. A RowFormula
+// (losses/rows/row_formula.h) describes a loss of this kind.
+//
 // If rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
 // stats, which are added up in the order of the rows; Row::finish (kernels/rows/batch_numbers.h)
 // computes from the totals what the rows need; only then does Row::row run
-// (losses/rows/row_totals.h). In this case the formula may have
-//   void fill(const Context&, const S* slopes)  computes more from the slopes, for params
-//   void finish(const Context&, const RowBatch<S>&, const S* stats, S* slopes, double* part)
-//                                               replaces Row::finish, from each row's stats
+// (losses/rows/row_totals.h).
 // Rows that depend on their hardest pair alone take a shorter way on the CPU
 // (losses/rows/make_rows.h). Rows of unequal cost have Row::work(columns, positives), the number of
 // scores they compare or sigmoids they compute; the CPU's threads then get rows of about the same
@@ -32,6 +20,7 @@
 #include "losses/frame/pending_loss.h"
 #include "losses/products/similarity.h"
 #include "losses/rows/make_rows.h"
+#include "losses/rows/row_formula.h"
 #include "losses/rows/row_totals.h"
 
 #include <algorithm>
@@ -42,28 +31,6 @@
 #include <vector>
 
 namespace rk {
-
-// The usual case: a mean over the queries with a positive.
-template <class S> struct MeanOverQueries {
-  std::int64_t valid(const BatchIndex& index) const { return index.with_positive(); }
-  bool counts(const BatchIndex& index, int row) const { return index.positives(row) > 0; }
-  double value_weight(const BatchIndex& index) const {
-    return 1 / static_cast<double>(valid(index));
-  }
-  S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
-};
-
-// The same for losses that also need a negative.
-template <class S> struct MeanOverQueriesWithNegative {
-  std::int64_t valid(const BatchIndex& index) const { return index.with_both(); }
-  bool counts(const BatchIndex& index, int row) const {
-    return index.positives(row) > 0 && index.negatives(row) > 0;
-  }
-  double value_weight(const BatchIndex& index) const {
-    return 1 / static_cast<double>(valid(index));
-  }
-  S grad_weight(const BatchIndex& index) const { return static_cast<S>(value_weight(index)); }
-};
 
 // For a registry entry: how many scores of a row have a gradient; 0: any number.
 template <class Formula>
@@ -79,8 +46,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     similarity_.allocate(context, shape);
     losses_ = context.allocate(static_cast<std::size_t>(shape.rows) * sizeof(S));
     loss_.allocate(context);
-    if constexpr (requires { formula_.allocate(context, shape); })
-      formula_.allocate(context, shape);
+    formula_.allocate(context, shape);
     if constexpr (kMeasured) totals_.allocate(context, shape, formula_.params);
     rows_ = make_rows<S, Row>(context, formula_.params, shape);
     if constexpr (kUnevenWork) work_.resize(static_cast<std::size_t>(shape.rows + 1));
@@ -89,7 +55,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   void prepare(const Context& context, const LossInput<S>& input) override {
     index_.build(input);
     valid_ = formula_.valid(index_);
-    if constexpr (requires { formula_.begin(index_); }) formula_.begin(index_);
+    formula_.begin(index_);
     const BatchNumbers numbers = {.valid = static_cast<double>(valid_),
                                   .positive_pairs = static_cast<double>(index_.positive_pairs()),
                                   .negative_pairs = static_cast<double>(index_.negative_pairs()),
@@ -108,10 +74,8 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   const double* device_ptr() const override { return loss_.device_ptr(); }
 
   std::int64_t bytes() const override {
-    std::int64_t formula = 0;
-    if constexpr (requires { formula_.bytes(); }) formula = formula_.bytes();
     return index_.bytes() + batch_.bytes() + similarity_.bytes() + rows_->bytes() +
-           totals_.bytes() + loss_.bytes() + formula +
+           totals_.bytes() + loss_.bytes() + formula_.bytes() +
            static_cast<std::int64_t>(losses_.bytes() + work_.size() * sizeof(std::int64_t));
   }
 
@@ -163,16 +127,11 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
   }
 
   void finish(const Context& context, const RowBatch<S>& batch, Params* params) {
-    if constexpr (requires {
-                    formula_.finish(context, batch, totals_.stats(), totals_.slopes(),
-                                    totals_.part());
-                  }) {
+    if constexpr (requires { &Formula::finish; }) {
       formula_.finish(context, batch, totals_.stats(), totals_.slopes(), totals_.part());
     } else {
       totals_.finish(context, batch.rows, batch_.numbers(), params);
-      if constexpr (requires { formula_.fill(context, totals_.slopes()); }) {
-        formula_.fill(context, totals_.slopes());
-      }
+      formula_.fill(context, totals_.slopes());
     }
   }
 

@@ -11,10 +11,14 @@ class OnHostGpu : public testing::TestWithParam<std::string> {
 
 TEST_P(OnHostGpu, AgreesWithTheCpuInDoubleBatchAfterBatch) { loss_.agrees_batch_after_batch(); }
 TEST_P(OnHostGpu, RanksTiesAsTheCpuDoes) { loss_.ranks_ties_alike(); }
-TEST_P(OnHostGpu, TakesEmbeddingsOfZeros) { loss_.takes_embeddings_of_zeros(); }
-TEST_P(OnHostGpu, HasNoLossWithoutPositives) { loss_.has_no_loss_without_positives(); }
-TEST_P(OnHostGpu, ErrorsComeNearTheirBounds) { loss_.comes_near_its_bounds(); }
 TEST_P(OnHostGpu, GivesTheSameBitsTwice) { loss_.gives_the_same_bits_twice(); }
+
+class EmbeddingsOnHostGpu : public OnHostGpu {};
+TEST_P(EmbeddingsOnHostGpu, OfZerosAreTaken) { loss_.takes_embeddings_of_zeros(); }
+TEST_P(EmbeddingsOnHostGpu, ErrorsComeNearTheirBounds) { loss_.comes_near_its_bounds(); }
+
+class QueriesOnHostGpu : public OnHostGpu {};
+TEST_P(QueriesOnHostGpu, WithoutPositivesHaveNoLoss) { loss_.has_no_loss_without_positives(); }
 
 template <class T> Memory copy_of(const Context& context, const std::vector<T>& values) {
   Memory memory = context.allocate(values.size() * sizeof(T));
@@ -81,6 +85,10 @@ TEST(DeviceLosses, AreZeroOfNoRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OnHostGpu, testing::ValuesIn(all_specs()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, EmbeddingsOnHostGpu,
+                         testing::ValuesIn(specs_but_of(LossKind::kScores)), test_name);
+INSTANTIATE_TEST_SUITE_P(All, QueriesOnHostGpu, testing::ValuesIn(specs_but_of(LossKind::kProxies)),
+                         test_name);
 
 }  // namespace
 }  // namespace rk

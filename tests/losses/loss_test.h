@@ -76,6 +76,7 @@ Spread spread_of(const LossData<double>& data, const LossResult<double>& at, dou
 }
 
 using reference::all_specs;
+using reference::specs_but_of;
 
 class LossTest : public testing::TestWithParam<std::string> {
  protected:

@@ -150,6 +150,24 @@ TEST(MultiSimilarity, QueriesThatNothingIsLeftOfAreZero) {
   for (const float g : result.grad) EXPECT_EQ(g, 0);
 }
 
+// In float 1 - 0.1 is below these negatives, which + 0.1 are 1: whether any pair is left, and which, must be
+// the same question.
+TEST(MultiSimilarity, PairsThatMiningLeavesByARoundingAreWhole) {
+  const Context context(1);
+  const LossSpec spec = parse_loss("multi_similarity:beta=300");
+  constexpr double kScore = 0.90000004F;
+  const double other = std::sqrt(1 - kScore * kScore);
+  LossData<double> data;
+  data.rows = 4;
+  data.dim = 2;
+  data.embeddings = {1, 0, 1, 0, kScore, other, kScore, other};
+  data.labels = {0, 0, 1, 1};
+  LossFunction<float> function(context, spec, data.shape(), false);
+  const LossResult<float> result = function(made_up::as_float(data));
+  EXPECT_NEAR(result.loss, reference::reference_of(spec).value(data, spec.values).loss, 1e-4);
+  for (const float g : result.grad) EXPECT_TRUE(std::isfinite(g)) << g;
+}
+
 // --normalize: batch rows whose squares overflow float, memory rows whose squares underflow.
 TEST(NormalizedLoss, TakesRowsAndMemoryOfAnyLength) {
   const Context context(1);
@@ -294,15 +312,17 @@ TEST(ProxyLosses, LabelsWithoutAProxyAreRefused) {
 TEST(ProxyLosses, OfNoRowsAreZero) {
   const Context context(1);
   for (const char* text : {"nsl", "proxy_anchor"}) {
-    const LossSpec spec = parse_loss(text);
-    LossData<float> data;
-    data.dim = 6;
-    data.classes = 6;
-    data.proxies.assign(36, 0.5F);
-    LossFunction<float> function(context, spec, data.shape(), false);
-    const LossResult<float> result = function(data);
-    EXPECT_EQ(result.loss, 0) << text;
-    EXPECT_EQ(result.valid_queries, 0) << text;
+    for (const std::int64_t classes : {6, 0}) {
+      const LossSpec spec = parse_loss(text);
+      LossData<float> data;
+      data.dim = 6;
+      data.classes = classes;
+      data.proxies.assign(static_cast<std::size_t>(6 * classes), 0.5F);
+      LossFunction<float> function(context, spec, data.shape(), false);
+      const LossResult<float> result = function(data);
+      EXPECT_EQ(result.loss, 0) << text;
+      EXPECT_EQ(result.valid_queries, 0) << text;
+    }
   }
 }
 

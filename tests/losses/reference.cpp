@@ -108,4 +108,11 @@ std::vector<std::string> all_specs() {
   return out;
 }
 
+std::vector<std::string> specs_but_of(LossKind kind) {
+  std::vector<std::string> specs = all_specs();
+  std::erase_if(specs,
+                [&](const std::string& spec) { return parse_loss(spec).entry->kind == kind; });
+  return specs;
+}
+
 }  // namespace rk::reference

@@ -88,6 +88,7 @@ const Reference& reference_of(const LossSpec& spec);
 // The specs of every registered loss, by name. For a loss without a reference this is the bare
 // name, so that its tests fail in reference_of instead of being left out.
 std::vector<std::string> all_specs();
+std::vector<std::string> specs_but_of(LossKind kind);  // all others
 
 // The contrastive loss alone, also a part of sup_ap.
 double contrastive_value(const LossData<double>& data, double pos, double neg);

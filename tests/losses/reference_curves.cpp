@@ -130,7 +130,7 @@ const Registered wilcoxon_bh_reference({
     .term = [](const LossValues& values) { return LossTerm::sigmoid(values.number("r")); },
 });
 const Registered histogram_reference({
-    .specs = {"histogram", "histogram:bins=13"},
+    .specs = {"histogram", "histogram:bins=13", "histogram:bins=4096"},
     .value = histogram,
     .term = [](const LossValues& values) { return LossTerm{values.number("bins") / 2}; },
     .kinked = true,

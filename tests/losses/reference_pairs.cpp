@@ -100,7 +100,7 @@ Value multi_similarity(const LossData<double>& data, const LossValues& values) {
       if (!mining || s - epsilon < most) positive_sum += std::exp(-alpha * (s - base));
     }
     for (const double s : negatives) {
-      if (!mining || s + epsilon > least) negative_sum += std::exp(beta * (s - base));
+      if (!mining || s > least - epsilon) negative_sum += std::exp(beta * (s - base));
     }
     if (positive_sum == 0 || negative_sum == 0) continue;
     out.loss += std::log(1 + positive_sum) / alpha + std::log(1 + negative_sum) / beta;
