@@ -1,7 +1,7 @@
 // What fits into the memory of a GPU or of the machine, and what to advise if something does not.
 // Bytes throughout; pure functions, so that all of it is tested without a GPU.
 //
-//   needed = fixed + images per_image
+//   needed = fixed + images per_image  [+ in_parts]
 #pragma once
 
 #include "engine/base/error.h"
@@ -15,14 +15,15 @@ struct MemoryNeed {
   std::int64_t fixed = 0;      // independent of the batch: parameters, optimizer, workspaces, the
                                // loss
   std::int64_t per_image = 0;  // for each image in the network at the same time
-  // Processes that share a batch; those of one machine share its memory too, and `fixed` and
-  // `per_image` are sums over them. Images and batches are those of each process.
+  std::int64_t in_parts = 0;   // more for a batch that goes through the network in chunks
+  // Processes that share a batch; those of one machine share its memory too, and the numbers above
+  // are sums over them. Images and batches are those of each process.
   int processes = 1;
 };
 
 enum class MemoryOf : std::uint8_t { kGpu, kMachine };
 
-// The number of images that fit at the same time; 0 if not even one does.
+// The number of images that fit at the same time as a whole batch; 0 if not even one does.
 std::int64_t images_that_fit(const MemoryNeed& need, std::int64_t free);
 
 // The largest divisor of `images` that is at most `most`; both at least 1.

@@ -4,6 +4,7 @@
 #include "engine/group/process_device.h"
 #include "engine/system/host_memory.h"
 #include "layers/graphs/graph_runner.h"
+#include "training/loss_bytes.h"
 #include "training/memory_fit.h"
 #include "training/model_io.h"
 
@@ -82,43 +83,38 @@ Trainer::~Trainer() {
 
 // Refuses what does not fit before allocating it, and names the batch that would fit: on the CPU
 // the system would kill the program without a message. The optimizer takes up to twice the size of
-// the parameters, and a save twice the size of what it saves; on the CPU the loss takes little
-// beside these.
+// the parameters, and a save twice the size of what it saves.
 void Trainer::require_room(const Program::Footprint& footprint) const {
   const std::int64_t share = parts().share();
   const auto array =
       static_cast<std::int64_t>(parameters_.flat_elements()) * std::int64_t{sizeof(float)};
-  // in_parts: additional memory for a batch of several chunks.
-  const auto require = [&](std::int64_t fixed, std::int64_t in_parts, std::int64_t free,
-                           MemoryOf where) {
-    MemoryNeed need{.fixed = static_cast<std::int64_t>(footprint.workspace_bytes) + fixed +
-                             options_.other_bytes,
-                    .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk,
-                    .processes = options_.processes->size()};
+  const auto require = [&](std::int64_t fixed, std::int64_t free, MemoryOf where) {
+    MemoryNeed need{
+        .fixed = static_cast<std::int64_t>(footprint.workspace_bytes) + fixed +
+                 loss_bytes(options_, context_.on_gpu()) + options_.other_bytes,
+        .per_image = static_cast<std::int64_t>(footprint.arena_bytes) / options_.chunk,
+        // Sums of gradients, and all embeddings with theirs.
+        .in_parts = array + 2 * options_.batch * options_.model.dim * std::int64_t{sizeof(float)},
+        .processes = options_.processes->size()};
     if (where == MemoryOf::kMachine) {
-      need.fixed = sum_on_machine(*options_.processes, need.fixed);
-      need.per_image = sum_on_machine(*options_.processes, need.per_image);
+      for (std::int64_t* bytes : {&need.fixed, &need.per_image, &need.in_parts}) {
+        *bytes = sum_on_machine(*options_.processes, *bytes);
+      }
     }
-    if (options_.chunk < share) need.fixed += in_parts;
-    if (fitting_advice(need, free, share, options_.chunk, where).empty()) return;
-    if (options_.chunk == share) need.fixed += in_parts;
-    throw TooLittleMemory(fitting_advice(need, free, share, options_.chunk, where),
-                          chunk_that_fits(need, free, share), where);
+    const std::string advice = fitting_advice(need, free, share, options_.chunk, where);
+    if (!advice.empty()) throw TooLittleMemory(advice, chunk_that_fits(need, free, share), where);
   };
   if (context_.on_gpu()) {
     constexpr std::int64_t kPictures = 2;  // of this batch, and of the one uploaded meanwhile
     // cuDNN and cuBLAS load their kernels at first use.
     constexpr std::int64_t kLibraries = std::int64_t{512} << 20;
     const std::int64_t side = options_.model.crop;
-    // The similarity matrix, and what the rows of the most demanding loss store besides.
-    const std::int64_t loss = 3 * std::int64_t{sizeof(float)} * options_.batch * options_.batch *
-                              (1 + options_.memory_batches);
-    return require(2 * array + kPictures * share * 3 * side * side + loss + kLibraries, array,
+    return require(2 * array + kPictures * share * 3 * side * side + kLibraries,
                    static_cast<std::int64_t>(context_.free_bytes()), MemoryOf::kGpu);
   }
   // Values and gradients have addresses already, but take memory only once they are written.
   constexpr std::int64_t kTraining = 4, kSaving = std::int64_t{2} * 3;  // gradients are not saved
-  require((kTraining + kSaving) * array, 0, free_host_bytes(), MemoryOf::kMachine);
+  require((kTraining + kSaving) * array, free_host_bytes(), MemoryOf::kMachine);
 }
 
 void Trainer::build_cudnn_graphs() {

@@ -44,6 +44,22 @@ TEST(MemoryFit, NamesTheLargestChunkAndBatch) {
             "use --chunk 8 (the batch in pieces) or --batch 8");
 }
 
+// Chunks take 3 GiB more: 40 of 70 images are left, of which 32 divide the batch.
+TEST(MemoryFit, ChunksNeedMoreThanAWholeBatch) {
+  const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8, .in_parts = 3 * kGiB};
+  EXPECT_EQ(images_that_fit(need, 10 * kGiB), 64);
+  EXPECT_EQ(chunk_that_fits(need, 10 * kGiB, 128), 32);
+  EXPECT_EQ(fitting_advice(need, 10 * kGiB, 64, 64), "");
+  EXPECT_EQ(fitting_advice(need, 10 * kGiB, 128, 64),
+            "the GPU's memory is too small: 64 images at a time need 13.00 GiB, 10.00 GiB are "
+            "free; use --chunk 32 (the batch in pieces) or --batch 64");
+  // Not even one image a chunk fits, but a smaller batch does.
+  EXPECT_EQ(fitting_advice(need, 4 * kGiB, 128, 128),
+            "the GPU's memory is too small: 128 images at a time need 18.00 GiB, 4.00 GiB are "
+            "free; use --batch 16");
+  EXPECT_EQ(chunk_that_fits(need, 4 * kGiB, 128), 0);
+}
+
 // Six images are no batch of classes of four.
 TEST(MemoryFit, NamesNoBatchThatMayBeNone) {
   const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8};

@@ -6,6 +6,8 @@
 #include "engine/device/precision.h"
 #include "engine/group/process_group.h"
 #include "retrieval/evaluate.h"
+#include "tools/train/settings/train_options.h"
+#include "training/loss_bytes.h"
 #include "training/memory_fit.h"
 
 #include <fmt/format.h>
@@ -74,7 +76,8 @@ BesideTrainer bytes_beside(const TrainerRequest& request, const ProcessGroup& pr
 }
 
 // The parts that flags can make smaller, if they are large enough to mention.
-std::string larger_parts(const BesideTrainer& beside, const TrainerRequest& request) {
+std::string larger_parts(const BesideTrainer& beside, const TrainerRequest& request,
+                         const TrainerOptions& options) {
   constexpr std::int64_t kTold = std::int64_t{64} << 20;
   const TrainSettings& settings = request.settings;
   std::vector<std::string> parts;
@@ -84,6 +87,9 @@ std::string larger_parts(const BesideTrainer& beside, const TrainerRequest& requ
                                 static_cast<double>(bytes) / (1 << 30), what,
                                 value > 1 ? "less below " : "", flag, value));
   };
+  add(loss_bytes(options, request.context.on_gpu()), "the loss",
+      settings.memory > 0 ? "--memory" : "--batch",
+      settings.memory > 0 ? settings.memory : settings.batch);
   const LoadingBytes& loading = beside.loading;
   // More than there are held-out images means all of them.
   const std::int64_t evaluated =
@@ -162,8 +168,8 @@ std::unique_ptr<Trainer> trainer_within_memory(const TrainerRequest& request,
       const std::int64_t now = options.chunk > 0 ? options.chunk : settings.batch;
       if (!request.open_chunk || !options.processes->alone() || little.chunk() < 1 ||
           little.chunk() >= now) {
-        throw TooLittleMemory(little.what() + larger_parts(beside, request), little.chunk(),
-                              little.where());
+        throw TooLittleMemory(little.what() + larger_parts(beside, request, options),
+                              little.chunk(), little.where());
       }
       options.chunk = little.chunk();
       note(fmt::format(

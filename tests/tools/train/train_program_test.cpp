@@ -572,8 +572,8 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   EXPECT_EQ(run(more).code, 0);
 }
 
-// A run needs ResNet-18's parameters ten times, for training and saving, what evaluation takes
-// besides, and part of the pictures. If that does not fit, a given --batch must be refused with
+// A run needs the network's parameters ten times, for training and saving, what evaluation takes
+// besides, and part of the pictures. ResNet-20 has fewer of these than its activations take, so that chunks help. If that does not fit, a given --batch must be refused with
 // advice that works; a default batch must be split.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
@@ -584,7 +584,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
     return run(train);
   };
   const std::string said = "this machine's memory is too small: ";
-  const std::vector<std::string> large = {"--epochs",     "1",  "--arch",      "resnet18",
+  const std::vector<std::string> large = {"--epochs",     "1",  "--arch",      "resnet20",
                                           "--image-size", "64", "--resize",    "64",
                                           "--eval-batch", "1",  "--optimizer", "adam"};
   // MiB for a single image; they depend on the processor through the library's scratch memory.
@@ -625,12 +625,23 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const Finished none = with_free(few, command("none", beside, 1));
   EXPECT_FALSE(holds(none.err, "for evaluation")) << none.err;
 
+  // Chunks make the network's part of a batch smaller, not the loss's.
+  std::vector<std::string> remembers = smaller;
+  remembers.insert(remembers.end(), {"--memory", "65536"});
+  const Finished memory = with_free(few, command("memory", remembers, 1));
+  EXPECT_EQ(memory.code, 5) << memory.err;
+  EXPECT_TRUE(std::regex_search(
+      memory.err, std::regex("; of what is needed, 0\\.[0-9]+ GiB are for the loss \\(less below "
+                             "--memory 65536\\)\n")))
+      << memory.err;
+  EXPECT_FALSE(holds(little.err, "for the loss")) << little.err;
+
   // Without --batch nobody asked for 128 images at once: the run must choose chunks, say so, and
   // record them.
   const auto unasked = [&](const std::string& out) {
     std::vector<std::string> words =
         command(out,
-                {"--epochs", "1", "--arch", "resnet18", "--image-size", "32", "--resize", "32",
+                {"--epochs", "1", "--arch", "resnet20", "--image-size", "32", "--resize", "32",
                  "--eval-batch", "1", "--optimizer", "adam", "--data",
                  "glyphs:classes=32,test_classes=2,alphabets=2,test_alphabets=2,images=4,size=32"},
                 1);
@@ -648,7 +659,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   EXPECT_EQ(chunk[1].str(), chunk[2].str());
   EXPECT_LT(std::stoi(chunk[1].str()), 128);
   EXPECT_TRUE(holds(file_text(in("cut/settings.toml")), "\nchunk = " + chunk[1].str() + "\n"));
-  EXPECT_LT(cut.err.find("do not fit"), cut.err.find("network: resnet18"));
+  EXPECT_LT(cut.err.find("do not fit"), cut.err.find("network: resnet20"));
   // Resumed with enough memory, the run must keep its chunks.
   const Finished resumed = resume("cut", {"--epochs", "2"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
