@@ -47,13 +47,13 @@ template <class Block> class BlockTeamOver {
     block_.sync();
     S total = 0;
     for_each(n, [&](int i) { total += f(i); });
-    total = warp_sum(total);
-    S* shares = block_.memory().template values<S>();
-    if (lane() == 0) shares[warp()] = total;
+    return add_up(total);
+  }
+
+  // The sum of what each thread has, for kernels of blocks: rows know no threads.
+  template <class S> RK_FN RK_INLINE S total(S own) const {
     block_.sync();
-    total = shares[0];
-    for (int w = 1; w < kWarps; ++w) total += shares[w];
-    return total;
+    return add_up(own);
   }
 
   // Each warp computes whole sums, so that all of them together cost two barriers.
@@ -130,6 +130,17 @@ template <class Block> class BlockTeamOver {
   static constexpr int kWarps = Block::kThreads / Block::kWarpSize;
   static_assert(kWarps * Block::kWarpSize == Block::kThreads && kWarps <= BlockMemory::kWarps);
   static constexpr int kNowhere = std::numeric_limits<int>::max();
+
+  // Collective; ends with a barrier, and the caller has begun with one.
+  template <class S> RK_FN RK_INLINE S add_up(S own) const {
+    own = warp_sum(own);
+    S* shares = block_.memory().template values<S>();
+    if (lane() == 0) shares[warp()] = own;
+    block_.sync();
+    S total = shares[0];
+    for (int w = 1; w < kWarps; ++w) total += shares[w];
+    return total;
+  }
 
   RK_FN RK_INLINE int warp() const { return block_.thread() / Block::kWarpSize; }
   RK_FN RK_INLINE int lane() const { return block_.thread() % Block::kWarpSize; }

@@ -25,6 +25,9 @@
 
 namespace rk {
 
+// ReLU: 0 where x is not above it. NaN stays NaN, as in the CPU's maximum with 0 (simd.h).
+RK_FN RK_INLINE float rectified(float x) { return x <= 0 ? 0.0F : x; }
+
 // n as an array bound; g++ warns that a dependent int used as a bound might change its sign.
 template <int n> inline constexpr std::size_t kBound = static_cast<std::size_t>(n);
 

@@ -8,8 +8,7 @@
 //
 // Definitions and roundings are those of layers/batchnorm.cpp. The sums over a tile of rows
 // (channel_tiles.h) are of y minus the tile's first row, so data far from zero keeps its digits; a
-// tile yields its mean and its sum of squared deviations, and tiles are combined in double. ReLU
-// turns NaN into 0, as on the CPU.
+// tile yields its mean and its sum of squared deviations, and tiles are combined in double.
 //
 // Bytes moved, e = sizeof(T) rows channels: Sums e; Apply 2e, 3e with a residual, and one bit per
 // 16-bit element for signs; the others a few numbers per channel and tile.
@@ -235,9 +234,8 @@ template <class T, bool kResidual> struct BatchNormApply {
               float value = std::fma(held.y[k] - centre[k], factor[k], shift[k]);
               if constexpr (kResidual) value += held.residual[k];
               if (relu) {
-                const bool positive = value > 0;
-                bits |= positive ? 1U << k : 0U;
-                value = positive ? value : 0.0F;
+                bits |= value > 0 ? 1U << k : 0U;
+                value = rectified(value);
               }
               out.set(k, value);
             }

@@ -83,9 +83,8 @@ template <class T> struct BatchNormJoin {
                   const int k = from + p;
                   const float value = std::fma(held[r].y[k] - mean[p], scale[p], beta[p]) +
                                       std::fma(held[r].s[k] - mean_s[p], scale_s[p], beta_s[p]);
-                  const bool positive = value > 0;
-                  bits[r] |= positive ? 1U << k : 0U;
-                  held[r].y.set(k, positive ? value : 0.0F);
+                  bits[r] |= value > 0 ? 1U << k : 0U;
+                  held[r].y.set(k, rectified(value));
                 }
               }
             }

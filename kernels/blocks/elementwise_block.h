@@ -93,7 +93,7 @@ template <class T> struct CopyChannels {
 };
 
 // What the library could not fuse into a convolution, in place: y (rows, C), rows y_stride apart,
-// becomes y + bias[c] + residual (dense; may be null); with relu, 0 where this is not above 0.
+// becomes y + bias[c] + residual (dense; may be null); with relu, rectified.
 template <class T> struct AddBiasAndRelu {
   std::int64_t rows = 0;
   int channels = 0;
@@ -111,7 +111,7 @@ template <class T> struct AddBiasAndRelu {
       T& place = y[row * y_stride + channel];
       float value = Element<T>::widen(place) + Element<T>::widen(bias[channel]);
       if (residual != nullptr) value += Element<T>::widen(residual[i]);
-      place = Element<T>::narrow(relu && !(value > 0) ? 0.0F : value);
+      place = Element<T>::narrow(relu ? rectified(value) : value);
     });
   }
 };
@@ -135,7 +135,7 @@ template <class T> struct AddTensors {
   }
 };
 
-// y = x where x > 0, else 0 (also for NaN); y may be x.
+// y = rectified(x); y may be x.
 template <class T> struct Relu {
   std::int64_t count = 0;
   const T* x = nullptr;
@@ -146,7 +146,7 @@ template <class T> struct Relu {
     for_packs<kPack<T>>(block, count, [&]<int kWidth>(std::int64_t i) {
       auto out = load_pack<kWidth>(x + i);
       RK_UNROLL
-      for (int k = 0; k < kWidth; ++k) out.set(k, out[k] > 0 ? out[k] : 0.0F);
+      for (int k = 0; k < kWidth; ++k) out.set(k, rectified(out[k]));
       store_pack(y + i, out);
     });
   }

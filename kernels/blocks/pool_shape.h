@@ -14,7 +14,7 @@ struct PoolShape {
   int channels = 0;
   int height = 0, width = 0;          // of x
   int out_height = 0, out_width = 0;  // of y
-  int kernel[2] = {3, 3};             // height, width; at most 255 pixels
+  int kernel[2] = {3, 3};             // height, width; at most 254 pixels
   int stride[2] = {2, 2};
   int padding[2] = {1, 1};  // at most half of the kernel, so every window has a pixel
   int y_stride = 0;         // elements from one pixel of y, or of dy, to the next: >= channels

@@ -216,9 +216,9 @@ struct CountScores {
         compare(block, shared, row, query, own, count, found, add);
       }
       const BlockTeamOver<Block> team(block);
-      sum = team.sum(Block::kThreads, [&](int) { return sum; });
-      squares = team.sum(Block::kThreads, [&](int) { return squares; });
-      const std::uint64_t all_wins = team.sum(Block::kThreads, [&](int) { return twice_wins; });
+      sum = team.total(sum);
+      squares = team.total(squares);
+      const std::uint64_t all_wins = team.total(twice_wins);
       if (block.thread() == 0) {
         to.sums[std::int64_t{2} * row] += sum;
         to.sums[std::int64_t{2} * row + 1] += squares;

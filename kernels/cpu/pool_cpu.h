@@ -18,7 +18,7 @@ struct Window {
 // wider tensor.
 
 // Padding counts as minus infinity. choice, unless null, gets for each output the number of the
-// winning window element (counted row by row); ties go to the first. At most 255 elements a window.
+// winning window element (counted row by row); ties go to the first. At most 254 elements a window.
 void max_pool(int threads, const ImageLayout& x, const ImageLayout& y, const Window& window,
               const float* in, std::uint8_t* choice, float* out, std::int64_t y_gap = 0);
 // dx (overwritten, or added to) = dy at the winners.

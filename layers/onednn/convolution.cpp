@@ -177,7 +177,7 @@ struct OneDnnConvolution::Impl {
   // add: adds to the destination's contents.
   BoundPrimitive make_reorder(const memory::desc& from, void* from_data, const memory::desc& to,
                               void* to_data, bool add = false) const {
-    dnnl::primitive_attr attributes = user_scratchpad();
+    dnnl::primitive_attr attributes;
     if (add) {
       dnnl::post_ops post;
       post.append_sum(1.0F);

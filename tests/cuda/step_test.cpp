@@ -213,7 +213,9 @@ TEST_F(GpuStepTest, PicturesInCells) {
   options.model.crop = options.model.resize = 33;
   options.precision = Precision::kTf32;
   options.chunk = 4;
-  compare(options, rounds_as_a_card() ? Bounds{0.05, 0.4} : when_frozen(), 2);
+  // One ReLU that flips, between the emulated GPU's order of additions and that of oneDNN for AVX2,
+  // moved the parameters by 5.3e-3.
+  compare(options, rounds_as_a_card() ? Bounds{0.05, 0.4} : Bounds{1e-4, 2e-2}, 2);
 }
 
 // The same bits whether the step is captured or its kernels are started one by one.

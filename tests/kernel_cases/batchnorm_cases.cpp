@@ -158,10 +158,132 @@ Reference reference(const Problem<double, double>& in, const Form& form) {
   return out;
 }
 
+// The kernels' memory: what they read, and what none of them has written yet.
+template <class T> struct OnDevice {
+  OnDevice(const Problem<T, float>& drawn, const Form& chosen)
+      : in(drawn),
+        form(chosen),
+        y(DeviceBuffer::copy_of(in.y)),
+        residual(DeviceBuffer::copy_of(in.residual)),
+        dz(DeviceBuffer::copy_of(in.dz)),
+        gamma(DeviceBuffer::copy_of(in.gamma)),
+        beta(DeviceBuffer::copy_of(in.beta)),
+        running_mean(DeviceBuffer::copy_of(in.running_mean)),
+        running_variance(DeviceBuffer::copy_of(in.running_variance)),
+        d_residual(form.accumulate ? DeviceBuffer::copy_of(in.d_residual) : unwritten<T>(count())),
+        dy(form.accumulate ? DeviceBuffer::copy_of(in.dy) : unwritten<T>(count())) {}
+
+  void compute_statistics() {
+    const BatchNormStatisticsOut out = {.gamma = gamma.as<float>(),
+                                        .epsilon = kEpsilon,
+                                        .momentum = kMomentum,
+                                        .running_mean = running_mean.as<float>(),
+                                        .running_variance = running_variance.as<float>(),
+                                        .mean = mean.as<float>(),
+                                        .inv_std = inv_std.as<float>(),
+                                        .scale = scale.as<float>()};
+    if (form.sums) {
+      sum = DeviceBuffer::copy_of(channel_sums(1));
+      squares = DeviceBuffer::copy_of(channel_sums(2));
+      launch(
+          BatchNormStatisticsOfSums{rows(), channels(), sum.as<float>(), squares.as<float>(), out},
+          nullptr);
+    } else if (form.batch) {
+      launch(BatchNormSums<T>{rows(), channels(), y.as<T>(), partial.as<double>()}, nullptr);
+      launch(BatchNormStatistics{rows(), channels(), partial.as<double>(), out}, nullptr);
+    } else {
+      launch(BatchNormRunning{channels(), gamma.as<float>(), kEpsilon, running_mean.as<float>(),
+                              running_variance.as<float>(), mean.as<float>(), inv_std.as<float>(),
+                              scale.as<float>()},
+             nullptr);
+    }
+  }
+
+  void forward() {
+    if (form.residual) {
+      apply<true>();
+    } else {
+      apply<false>();
+    }
+  }
+
+  void backward() {
+    const BatchNormBackward<T> backward = {
+        rows(),  channels(),       y.as<T>(),         dz.as<T>(),
+        signs(), mean.as<float>(), scale.as<float>(), beta.as<float>()};
+    const GradientWrite write = form.accumulate ? GradientWrite::kAdd : GradientWrite::kOverwrite;
+    const bool writes = writes_residual();
+    with_gradient_sums(
+        form.mask, writes ? write : GradientWrite::kNone,
+        [&]<ReluMask kMask, GradientWrite kResidual>() {
+          launch(
+              BatchNormGradientSums<T, kMask, kResidual>{
+                  backward, writes ? d_residual.as<T>() : nullptr, partial.as<double>()},
+              nullptr);
+        });
+    launch(BatchNormGradientFactors{rows(), channels(), form.batch, partial.as<double>(),
+                                    inv_std.as<float>(), scale.as<float>(), d_gamma.as<float>(),
+                                    d_beta.as<float>(), factors.as<float>()},
+           nullptr);
+    with_gradient_apply(form.mask, form.accumulate, [&]<ReluMask kMask, GradientWrite kWrite>() {
+      launch(BatchNormGradientApply<T, kMask, kWrite>{backward, factors.as<float>(), dy.as<T>()},
+             nullptr);
+    });
+  }
+
+  bool writes_residual() const { return form.residual && form.wanted; }
+
+  std::int64_t rows() const { return in.rows; }
+  int channels() const { return in.channels; }
+  std::int64_t count() const { return rows() * channels(); }
+  std::uint8_t* signs() const {
+    return form.mask == ReluMask::kFromSigns ? sign_bits.as<std::uint8_t>() : nullptr;
+  }
+
+  // For each channel the sum of y^power, as a convolution would have added it up.
+  std::vector<float> channel_sums(int power) const {
+    const std::vector<double> values = widened(in.y);
+    std::vector<float> out;
+    for (int c = 0; c < channels(); ++c) {
+      double total = 0;
+      for (std::int64_t r = 0; r < rows(); ++r) {
+        total += std::pow(values[at(r * channels() + c)], power);
+      }
+      out.push_back(static_cast<float>(total));
+    }
+    return out;
+  }
+
+  template <bool kResidual> void apply() {
+    launch(BatchNormApply<T, kResidual>{rows(), channels(), y.as<T>(), mean.as<float>(),
+                                        scale.as<float>(), beta.as<float>(),
+                                        kResidual ? residual.as<T>() : nullptr, form.relu, signs(),
+                                        z.as<T>()},
+           nullptr);
+  }
+
+  const Problem<T, float>& in;
+  const Form& form;
+  DeviceBuffer y, residual, dz, gamma, beta;
+  DeviceBuffer sum, squares;  // of each channel, with form.sums
+  DeviceBuffer partial = unwritten<double>(ChannelTiles{rows(), channels()}.partials(2));
+  DeviceBuffer sign_bits = unwritten<std::uint8_t>(sign_bytes<T>(rows(), channels()));
+  DeviceBuffer factors = unwritten<float>(std::int64_t{3} * channels());
+
+  // What they make.
+  DeviceBuffer running_mean, running_variance;
+  DeviceBuffer mean = unwritten<float>(channels());
+  DeviceBuffer inv_std = unwritten<float>(channels());
+  DeviceBuffer scale = unwritten<float>(channels());
+  DeviceBuffer z = unwritten<T>(count());
+  DeviceBuffer d_gamma = unwritten<float>(channels());
+  DeviceBuffer d_beta = unwritten<float>(channels());
+  DeviceBuffer d_residual, dy;
+};
+
 template <class T>
 std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, double offset,
                          std::uint32_t seed = 0) {
-  const std::int64_t count = rows * channels;
   constexpr double kValueError = 2e-5;
   Problem<T, float> in;
   Reference expected;
@@ -172,104 +294,10 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
     expected = reference(in_double(in), form);
   } while (form.relu && expected.nearest_to_zero <= kValueError);
 
-  const DeviceBuffer device_y = DeviceBuffer::copy_of(in.y);
-  const DeviceBuffer device_residual = DeviceBuffer::copy_of(in.residual);
-  const DeviceBuffer device_dz = DeviceBuffer::copy_of(in.dz);
-  const DeviceBuffer device_gamma = DeviceBuffer::copy_of(in.gamma);
-  const DeviceBuffer device_beta = DeviceBuffer::copy_of(in.beta);
-  const DeviceBuffer moved_mean = DeviceBuffer::copy_of(in.running_mean);
-  const DeviceBuffer moved_variance = DeviceBuffer::copy_of(in.running_variance);
-  const DeviceBuffer device_d_residual =
-      form.accumulate ? DeviceBuffer::copy_of(in.d_residual) : unwritten<T>(count);
-  const DeviceBuffer device_dy =
-      form.accumulate ? DeviceBuffer::copy_of(in.dy) : unwritten<T>(count);
-  const DeviceBuffer partial = unwritten<double>(ChannelTiles{rows, channels}.partials(2));
-  const DeviceBuffer mean = unwritten<float>(channels);
-  const DeviceBuffer inv_std = unwritten<float>(channels);
-  const DeviceBuffer scale = unwritten<float>(channels);
-  const DeviceBuffer signs = unwritten<std::uint8_t>(sign_bytes<T>(rows, channels));
-  const DeviceBuffer z = unwritten<T>(count);
-  const DeviceBuffer d_gamma = unwritten<float>(channels);
-  const DeviceBuffer d_beta = unwritten<float>(channels);
-  const DeviceBuffer factors = unwritten<float>(std::int64_t{3} * channels);
-
-  const BatchNormStatisticsOut statistics = {.gamma = device_gamma.as<float>(),
-                                             .epsilon = kEpsilon,
-                                             .momentum = kMomentum,
-                                             .running_mean = moved_mean.as<float>(),
-                                             .running_variance = moved_variance.as<float>(),
-                                             .mean = mean.as<float>(),
-                                             .inv_std = inv_std.as<float>(),
-                                             .scale = scale.as<float>()};
-  DeviceBuffer sum, squares;
-  if (form.sums) {
-    const std::vector<double> values = widened(in.y);
-    std::vector<float> totals(at(channels)), square_totals(at(channels));
-    for (int c = 0; c < channels; ++c) {
-      double total = 0, square_total = 0;
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const double value = values[at(r * channels + c)];
-        total += value;
-        square_total += value * value;
-      }
-      totals[at(c)] = static_cast<float>(total);
-      square_totals[at(c)] = static_cast<float>(square_total);
-    }
-    sum = DeviceBuffer::copy_of(totals);
-    squares = DeviceBuffer::copy_of(square_totals);
-    launch(
-        BatchNormStatisticsOfSums{rows, channels, sum.as<float>(), squares.as<float>(), statistics},
-        nullptr);
-  } else if (form.batch) {
-    launch(BatchNormSums<T>{rows, channels, device_y.as<T>(), partial.as<double>()}, nullptr);
-    launch(BatchNormStatistics{rows, channels, partial.as<double>(), statistics}, nullptr);
-  } else {
-    launch(BatchNormRunning{channels, device_gamma.as<float>(), kEpsilon, moved_mean.as<float>(),
-                            moved_variance.as<float>(), mean.as<float>(), inv_std.as<float>(),
-                            scale.as<float>()},
-           nullptr);
-  }
-  const bool keeps_signs = form.mask == ReluMask::kFromSigns;
-  const auto apply = [&]<bool kResidual>() {
-    launch(
-        BatchNormApply<T, kResidual>{rows, channels, device_y.as<T>(), mean.as<float>(),
-                                     scale.as<float>(), device_beta.as<float>(),
-                                     form.residual ? device_residual.as<T>() : nullptr, form.relu,
-                                     keeps_signs ? signs.as<std::uint8_t>() : nullptr, z.as<T>()},
-        nullptr);
-  };
-  if (form.residual) {
-    apply.template operator()<true>();
-  } else {
-    apply.template operator()<false>();
-  }
-  const BatchNormBackward<T> backward = {rows,
-                                         channels,
-                                         device_y.as<T>(),
-                                         device_dz.as<T>(),
-                                         keeps_signs ? signs.as<std::uint8_t>() : nullptr,
-                                         mean.as<float>(),
-                                         scale.as<float>(),
-                                         device_beta.as<float>()};
-  const GradientWrite write = form.accumulate ? GradientWrite::kAdd : GradientWrite::kOverwrite;
-  const bool writes_residual = form.residual && form.wanted;
-  with_gradient_sums(form.mask, writes_residual ? write : GradientWrite::kNone,
-                     [&]<ReluMask kMask, GradientWrite kResidual>() {
-                       launch(
-                           BatchNormGradientSums<T, kMask, kResidual>{
-                               backward, writes_residual ? device_d_residual.as<T>() : nullptr,
-                               partial.as<double>()},
-                           nullptr);
-                     });
-  launch(BatchNormGradientFactors{rows, channels, form.batch, partial.as<double>(),
-                                  inv_std.as<float>(), scale.as<float>(), d_gamma.as<float>(),
-                                  d_beta.as<float>(), factors.as<float>()},
-         nullptr);
-  with_gradient_apply(form.mask, form.accumulate, [&]<ReluMask kMask, GradientWrite kWrite>() {
-    launch(
-        BatchNormGradientApply<T, kMask, kWrite>{backward, factors.as<float>(), device_dy.as<T>()},
-        nullptr);
-  });
+  OnDevice<T> device(in, form);
+  device.compute_statistics();
+  device.forward();
+  device.backward();
 
   // Float32 arithmetic on numbers of up to about ten times 1/std, which over few rows may be as
   // much as 1/sqrt(epsilon); sums of `rows` such numbers, whose chains in float are at most 8192
@@ -290,21 +318,22 @@ std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, doub
   // by 2^-24 5/3 n^1.5 at one standard deviation; two are allowed here, for the mean.
   const double shifted = 2e-7 * std::sqrt(static_cast<double>(rows));
   std::vector<Checked> out = {
-      {"mean", read<float>(mean), expected.mean, 2e-7, 2e-6 + shifted},
-      {"inv_std", read<float>(inv_std), expected.inv_std, 1e-5 + cancelled, 0},
-      {"scale", read<float>(scale), expected.scale, 1e-5 + cancelled, 1e-7},
-      {"running mean", read<float>(moved_mean), expected.running_mean, 2e-7,
+      {"mean", read<float>(device.mean), expected.mean, 2e-7, 2e-6 + shifted},
+      {"inv_std", read<float>(device.inv_std), expected.inv_std, 1e-5 + cancelled, 0},
+      {"scale", read<float>(device.scale), expected.scale, 1e-5 + cancelled, 1e-7},
+      {"running mean", read<float>(device.running_mean), expected.running_mean, 2e-7,
        1e-6 + kMomentum * shifted},
-      {"running variance", read<float>(moved_variance), expected.running_variance, 1e-5, 0},
-      {"z", read<T>(z), expected.z, rounding, kValueError + large + 4 * cancelled},
-      {"d_gamma", read<float>(d_gamma), expected.d_gamma, 1e-5 + cancelled,
+      {"running variance", read<float>(device.running_variance), expected.running_variance, 1e-5,
+       0},
+      {"z", read<T>(device.z), expected.z, rounding, kValueError + large + 4 * cancelled},
+      {"d_gamma", read<float>(device.d_gamma), expected.d_gamma, 1e-5 + cancelled,
        sums + moved + 10 * steepest * cancelled},
-      {"d_beta", read<float>(d_beta), expected.d_beta, 1e-5, sums},
-      {"dy", read<T>(device_dy), expected.dy, rounding,
+      {"d_beta", read<float>(device.d_beta), expected.d_beta, 1e-5, sums},
+      {"dy", read<T>(device.dy), expected.dy, rounding,
        10 * kArithmetic * steepest + 5 * large * steepest + 10 * steepest * cancelled},
   };
-  if (writes_residual) {
-    out.push_back({"d_residual", read<T>(device_d_residual), expected.d_residual, rounding, 1e-6});
+  if (device.writes_residual()) {
+    out.push_back({"d_residual", read<T>(device.d_residual), expected.d_residual, rounding, 1e-6});
   }
   return out;
 }
@@ -422,6 +451,28 @@ std::vector<Checked> run_join(std::int64_t rows, int channels, std::uint32_t see
   return out;
 }
 
+// ReLU must keep NaN, in the one element that it is in.
+template <class T> std::vector<Checked> run_nan() {
+  constexpr std::int64_t kRows = 5, kNan = 13;
+  constexpr int kChannels = 8;
+  const Form form = {.name = "nan", .batch = false, .relu = true, .mask = ReluMask::kFromInput};
+  Problem<T, float> in = draw<T>(kRows, kChannels, 0.5, 0);
+  in.y[at(kNan)] = Element<T>::narrow(std::nanf(""));
+  OnDevice<T> device(in, form);
+  device.compute_statistics();
+  device.forward();
+  const DeviceBuffer joined = unwritten<T>(kRows * kChannels);
+  const JoinedSide<T> side = {device.y.template as<T>(), device.mean.template as<float>(),
+                              device.scale.template as<float>(), device.beta.template as<float>()};
+  launch(BatchNormJoin<T>{kRows, kChannels, side, side, nullptr, joined.as<T>()}, nullptr);
+  const Reference expected = reference(in_double(in), form);
+  std::vector<double> doubled;
+  for (const double z : expected.z) doubled.push_back(2 * z);
+  const double rounding = TypeFacts<T>::kRounding;
+  return {{"z", read<T>(device.z), expected.z, rounding, 2e-5},
+          {"joined", read<T>(joined), doubled, rounding, 4e-5}};
+}
+
 }  // namespace
 
 void add_batchnorm_cases(std::vector<KernelCase>& cases) {
@@ -465,7 +516,19 @@ void add_batchnorm_cases(std::vector<KernelCase>& cases) {
                        [=] { return run_join<T>(rows, channels, seed); }});
     }
   });
-  cases.push_back({"batchnorm_large_tiles", [] { return run<float>(9001, 4, forms()[3], 0.25); }});
+  // Tiles of more than the fewest rows, as in training: 1024 tiles of 137.
+  constexpr std::int64_t kManyRows = 140'003;
+  for (const Form& form : forms()) {
+    if (form.name != "plain" && form.name != "relu" && form.name != "residual_relu_accumulate")
+      continue;
+    cases.push_back({"batchnorm_large_tiles_" + form.name,
+                     [=] { return run<float>(kManyRows, 4, form, 0.25); }});
+  }
+  cases.push_back({"batchnorm_join_large_tiles", [] { return run_join<float>(kManyRows, 4, 0); }});
+  for_types([&]<class T>() {
+    cases.push_back(
+        {fmt::format("batchnorm_nan_{}", TypeFacts<T>::kName), [] { return run_nan<T>(); }});
+  });
   // Summed in float, the squares of such numbers would leave no digit of the variance.
   cases.push_back(
       {"batchnorm_far_from_zero", [] { return run<float>(700, 24, forms()[0], 3000); }});

@@ -1,8 +1,11 @@
 // The kernels around a convolution: the folded normalisation, casts of weights, masked sums.
 #include "kernels/cuda/convolution_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
+#include "tests/support/random_seed.h"
 
 #include <fmt/format.h>
+
+#include <random>
 
 namespace rk {
 namespace {
@@ -254,7 +257,8 @@ std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, int gap, boo
                                    bool relu) {
   MadeUp made_up(13);
   const std::int64_t count = rows * channels;
-  const auto y = made_up.normals<T>(count);
+  auto y = made_up.normals<T>(count);
+  y[at(count / 2)] = Element<T>::narrow(std::nanf(""));
   const auto bias = made_up.normals<T>(channels);
   const auto held = made_up.normals<T>(count);
   const auto wide_y = widened(y), wide_bias = widened(bias), wide_held = widened(held);
@@ -262,7 +266,7 @@ std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, int gap, boo
   for (std::int64_t i = 0; i < count; ++i) {
     const double value =
         wide_y[at(i)] + wide_bias[at(i % channels)] + (residual ? wide_held[at(i)] : 0.0);
-    expected.push_back(relu && !(value > 0) ? 0.0 : value);
+    expected.push_back(relu && value <= 0 ? 0.0 : value);  // NaN stays
   }
   const DeviceBuffer device_y =
       DeviceBuffer::copy_of(spaced(y, channels, gap, Element<T>::narrow(7)));
@@ -279,6 +283,50 @@ std::vector<Checked> bias_and_relu(std::int64_t rows, int channels, int gap, boo
   // Three numbers are added in float32, and the sum rounded to T once.
   return {{"y", read<T>(device_y), spaced(expected, channels, gap, 7.0),
            TypeFacts<T>::kRounding + 2e-7, 1e-6}};
+}
+
+FilterShape drawn_filter(std::mt19937& random) {
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<int>(random() % static_cast<unsigned>(most));
+  };
+  FilterShape shape;
+  shape.outputs = up_to(80);
+  shape.columns = up_to(7);
+  shape.taps = shape.columns * up_to(7);
+  shape.inputs = up_to(40);
+  shape.cell = up_to(3);
+  const int least = shape.cell * shape.cell * shape.inputs;
+  shape.padded_inputs = random() % 2 == 0 ? (least + 7) / 8 * 8 : least + up_to(4) - 1;
+  return shape;
+}
+
+// Sizes with remainders everywhere; the seed is in the name.
+void add_drawn_cases(std::vector<KernelCase>& cases) {
+  const auto seed = static_cast<std::uint32_t>(random_seed());
+  std::mt19937 random(seed);
+  for_types([&]<class T>() {
+    for (int i = 0; i < 8; ++i) {
+      const std::string of = fmt::format("{}_seed{}_{}", TypeFacts<T>::kName, seed, i);
+      const int channels = random() % 2 == 0 ? 8 * static_cast<int>(1 + random() % 20)
+                                             : static_cast<int>(1 + random() % 150);
+      const auto rows = static_cast<std::int64_t>(1 + random() % 700);
+      const bool residual = random() % 2 == 0, accumulate = residual && random() % 2 == 0;
+      const int gap = residual ? 0 : static_cast<int>(random() % 25);
+      const auto write = static_cast<Gradient>(random() % 3);
+      cases.push_back({"masked_sums_" + of, [=] {
+                         return masked<T>(rows, channels, gap, write, residual, accumulate);
+                       }});
+      const bool relu = random() % 2 == 0;
+      cases.push_back({"bias_and_relu_" + of,
+                       [=] { return bias_and_relu<T>(rows, channels, gap, residual, relu); }});
+      const FilterShape filter = drawn_filter(random);
+      cases.push_back({"cast_weights_" + of, [=] { return cast<T>(filter); }});
+      cases.push_back({"folded_" + of, [=] { return folded<T>(filter, rows); }});
+    }
+  });
+  // Tiles of more than the fewest rows, as in training: 1024 tiles of 137.
+  cases.push_back({"masked_sums_large_tiles",
+                   [] { return masked<float>(140'003, 4, 0, Gradient::kInPlace, false, false); }});
 }
 
 }  // namespace
@@ -333,6 +381,7 @@ void add_convolution_cases(std::vector<KernelCase>& cases) {
       add("spaced_oddly_", 150, 16, 3, false, false);
     }
   });
+  add_drawn_cases(cases);
 }
 
 }  // namespace rk

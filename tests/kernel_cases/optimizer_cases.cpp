@@ -87,6 +87,22 @@ std::vector<Checked> same_as_cpu(const OptimizerParams& params, float loss_scale
   return out;
 }
 
+// More elements than the most blocks take at once, each block 4096.
+std::vector<Checked> norm_of_many() {
+  constexpr std::int64_t kMany = 1024 * 4096 + 5001;
+  const auto gradients = MadeUp(53).normals<float>(kMany);
+  const DeviceBuffer device_gradients = DeviceBuffer::copy_of(gradients);
+  const DeviceBuffer step = DeviceBuffer::copy_of(std::vector<StepState>{{}});
+  const DeviceBuffer partial = unwritten<double>(SquareSums{.count = kMany}.blocks());
+  const SquareSums squares{kMany, device_gradients.as<float>(), partial.as<double>()};
+  launch(squares, nullptr);
+  launch(FinishNorm{{}, squares.blocks(), partial.as<double>(), step.as<StepState>()}, nullptr);
+  double sum = 0;
+  for (const float g : gradients) sum += static_cast<double>(g) * static_cast<double>(g);
+  // Sums of squares in double, in another order.
+  return {{"norm", {step.values<StepState>()[0].norm}, {std::sqrt(sum)}, 1e-12, 0}};
+}
+
 // A gradient that is not finite changes only the loss scale and the count of skipped updates. If
 // the scale is constant, no later gradient changes anything either.
 std::vector<Checked> overflow(float bad, bool dynamic) {
@@ -173,6 +189,7 @@ void add_optimizer_cases(std::vector<KernelCase>& cases) {
                      [=] { return overflow(NAN, dynamic); }});
   }
   cases.push_back({"optimizer_dynamic_scale", dynamic_scale});
+  cases.push_back({"optimizer_norm_of_many", norm_of_many});
 }
 
 }  // namespace rk

@@ -1,8 +1,11 @@
 // Element-wise kernels, the head, the input.
 #include "kernels/cuda/step_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
+#include "tests/support/random_seed.h"
 
 #include <fmt/format.h>
+
+#include <random>
 
 namespace rk {
 namespace {
@@ -37,7 +40,7 @@ template <class T> std::vector<Checked> elementwise(std::int64_t count) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double x = wide_a[i];
     sums.push_back(x + wide_b[i]);
-    relus.push_back(x > 0 ? x : 0);
+    relus.push_back(x <= 0 ? 0 : x);  // NaN stays
     gradients.push_back(x > 0 ? wide_dy[i] : 0);
     added.push_back(wide_b[i] + gradients.back());
   }
@@ -285,6 +288,35 @@ std::vector<Checked> input_in_cells(int side, int cell, int padding_y, int paddi
   return {{"cells", read<T>(out), expected, rounding, 1e-7 * rounding}};
 }
 
+// The seed is in the name.
+void add_drawn_inputs(std::vector<KernelCase>& cases) {
+  const auto seed = static_cast<std::uint32_t>(random_seed());
+  std::mt19937 random(seed);
+  const auto up_to = [&](int most) {
+    return 1 + static_cast<int>(random() % static_cast<unsigned>(most));
+  };
+  for_types([&]<class T>() {
+    for (int i = 0; i < 6; ++i) {
+      const std::string of = fmt::format("{}_seed{}_{}", TypeFacts<T>::kName, seed, i);
+      const int side = up_to(40), height = side + up_to(20) - 1, width = side + up_to(20) - 1;
+      const int channels = 2 + up_to(6);
+      const bool windows = random() % 2 == 0;
+      cases.push_back({"input_" + of, [=] {
+                         return windows ? input<T>(height, width, side, channels, true)
+                                        : input<T>(side, side, side, channels, false);
+                       }});
+      const int cell = 1 + up_to(2), padding_y = up_to(5) - 1, padding_x = up_to(5) - 1;
+      const int stored = (3 * cell * cell + 7) / 8 * 8;
+      cases.push_back({"input_in_cells_" + of, [=] {
+                         return input_in_cells<T>(side + 3, cell, padding_y, padding_x, stored,
+                                                  windows);
+                       }});
+      const int count = up_to(20'000);
+      cases.push_back({"elementwise_" + of, [=] { return elementwise<T>(count); }});
+    }
+  });
+}
+
 }  // namespace
 
 void add_step_cases(std::vector<KernelCase>& cases) {
@@ -318,6 +350,9 @@ void add_step_cases(std::vector<KernelCase>& cases) {
     cases.push_back(
         {fmt::format("add_transpose_{}", rows), [rows] { return add_transpose(rows, rows % 5); }});
   }
+  // More elements than the most blocks take at once, each block 4096.
+  cases.push_back({"difference_of_many", [] { return difference<float>(1024 * 4096 + 5001); }});
+  add_drawn_inputs(cases);
   cases.push_back({"scale", [] { return scale(4101); }});
   cases.push_back({"head_1x1", [] { return head(1, 1); }});
   cases.push_back({"head_33x130", [] { return head(33, 130); }});

@@ -59,7 +59,7 @@ TEST_F(Launch, ElementwiseAsDefined) {
     std::vector<float> relu(a.size()), sum(a.size()), dx = held, copied = held;
     std::vector<float> relu_got = a, sum_got(a.size()), dx_got = held, copied_got = held;
     for (std::size_t i = 0; i < a.size(); ++i) {
-      relu[i] = a[i] > 0 ? a[i] : 0.0F;
+      relu[i] = a[i] <= 0 ? 0.0F : a[i];  // NaN stays
       sum[i] = a[i] + b[i];
       const float g = a[i] > 0 ? b[i] : 0.0F;
       dx[i] = accumulate ? held[i] + g : g;

@@ -1,9 +1,10 @@
-// The collectives of every team against plain loops: SerialTeam, and BlockTeam on blocks emulated
-// by host threads, where every thread must get the same result.
+// The collectives of every team against plain loops: SerialTeam; ThreadTeam and BlockTeam, the latter on
+// blocks emulated by host threads, where every thread must get the same result.
 #include "kernels/team.h"
 
 #include "engine/base/random.h"
 #include "tests/race/emulated_block.h"
+#include "tests/race/thread_team.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -106,6 +108,25 @@ TEST(SerialTeam, DrawnCasesAgreeWithPlainLoops) {
     FoundArrays arrays(drawn);
     const Found found = find(SerialTeam(), drawn, arrays);
     expect_plain(drawn, {&found, 1}, arrays);
+  }
+}
+
+// The team that race_test looks for missing barriers with.
+TEST(ThreadTeam, DrawnCasesAgreeWithPlainLoops) {
+  CounterRandom random(random_seed(), 2, 0);
+  int number = 0;
+  for (const DrawnCase& drawn : draw_cases(90, random)) {
+    SCOPED_TRACE(testing::Message() << "case " << number << " of " << drawn.size());
+    FoundArrays arrays(drawn);
+    std::vector<Found> found;
+    std::mutex mutex;
+    race::TeamState state(2 + number++ % 3);
+    race::run_team(state, [&](const race::ThreadTeam& team) {
+      const Found own = find(team, drawn, arrays);
+      const std::lock_guard lock(mutex);
+      found.push_back(own);
+    });
+    expect_plain(drawn, found, arrays);
   }
 }
 

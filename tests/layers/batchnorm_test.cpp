@@ -157,7 +157,6 @@ TEST(BatchNorm, ALargeMeanCostsNoAccuracy) {
   }
 }
 
-// gamma's and beta's gradients with running statistics: dgamma = sum dy xhat, dbeta = sum dy.
 // A channel that is not finite must be seen in whatever is computed from it, and in no other.
 TEST(BatchNorm, WhatIsNotFiniteStaysSoInItsChannel) {
   constexpr std::int64_t kBad = 7;
@@ -178,6 +177,7 @@ TEST(BatchNorm, WhatIsNotFiniteStaysSoInItsChannel) {
   }
 }
 
+// gamma's and beta's gradients with running statistics: dgamma = sum dy xhat, dbeta = sum dy.
 TEST(BatchNorm, FrozenStatisticsStillTeachGammaAndBeta) {
   Layer layer({{.mode = BatchNormMode::kRunning}, 16, false});
   const std::vector<float> dy = noise(kShape.elements(), 8);

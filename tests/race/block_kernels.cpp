@@ -1,25 +1,19 @@
 #include "tests/race/block_kernels.h"
 
-#include "kernels/blocks/average_pool_block.h"
-#include "kernels/blocks/batchnorm_gradient_block.h"
-#include "kernels/blocks/batchnorm_join_block.h"
-#include "kernels/blocks/difference_block.h"
-#include "kernels/blocks/folded_block.h"
-#include "kernels/blocks/global_pool_block.h"
-#include "kernels/blocks/input_block.h"
-#include "kernels/blocks/l2norm_block.h"
-#include "kernels/blocks/matrix_block.h"
-#include "kernels/blocks/max_pool_block.h"
-#include "kernels/blocks/optimizer_block.h"
-#include "kernels/blocks/ranking_block.h"
-#include "kernels/blocks/score_block.h"
-#include "kernels/blocks/weights_block.h"
+#include "kernels/cuda/batchnorm_kernels.h"
+#include "kernels/cuda/convolution_kernels.h"
+#include "kernels/cuda/loss_kernels.h"
+#include "kernels/cuda/ranking_kernels.h"
+#include "kernels/cuda/score_kernels.h"
+#include "kernels/cuda/step_kernels.h"
 #include "kernels/run_block.h"
 #include "tests/host_gpu/kernels/serial_block.h"
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace rk::race {
@@ -29,10 +23,24 @@ namespace {
 // by are not small.
 constexpr double kSumOrder = 1e-5;
 
+std::set<std::string>& families_run() {
+  static std::set<std::string> families;
+  return families;
+}
+
+// "BatchNormSums" for BatchNormSums<float>.
+template <class Kernel> std::string family() {
+  std::string_view text =
+      __PRETTY_FUNCTION__;  // ends with "Kernel = rk::BatchNormSums<float>]", or with more
+  text.remove_prefix(text.find("Kernel = rk::") + std::string_view("Kernel = rk::").size());
+  return std::string(text.substr(0, text.find_first_of("<];")));
+}
+
 // These run a case's kernels on either kind of block.
 class SerialGrid {
  public:
   template <class Kernel> void run(const Kernel& kernel) const {
+    families_run().insert(family<Kernel>());
     using host_gpu::SerialBlock;
     for (int index = 0; index < kernel.blocks(); ++index) {
       BlockMemory memory;
@@ -248,6 +256,31 @@ template <class Grid> std::vector<double> head(const Grid& grid) {
   return all(y, norms, dx, sums, filled, matrix);
 }
 
+// The statistics of batch norm that are not taken from the batch itself.
+template <class Grid> std::vector<double> other_statistics(const Grid& grid) {
+  constexpr int kChannels = 300;  // of more than one block
+  Array<float> gamma(kChannels, 1), running_mean(kChannels, 2), running_variance(kChannels, 3);
+  Array<float> sum(kChannels, 4), squares(kChannels, 5);
+  Array<float> mean(kChannels), inv_std(kChannels), scale(kChannels);
+  for (int c = 0; c < kChannels; ++c) {
+    running_variance.data()[c] += 2;
+    squares.data()[c] += 40;
+  }
+  grid.run(BatchNormStatisticsOfSums{
+      9,
+      kChannels,
+      sum.data(),
+      squares.data(),
+      {gamma.data(), 1e-5, 0.1, running_mean.data(), running_variance.data(), mean.data(),
+       inv_std.data(), scale.data()}});
+  std::vector<double> out = all(running_mean, running_variance, mean, inv_std, scale);
+  grid.run(BatchNormRunning{kChannels, gamma.data(), 1e-5, running_mean.data(),
+                            running_variance.data(), mean.data(), inv_std.data(), scale.data()});
+  const std::vector<double> running = all(mean, inv_std, scale);
+  out.insert(out.end(), running.begin(), running.end());
+  return out;
+}
+
 template <class Grid> std::vector<double> elementwise(const Grid& grid) {
   constexpr std::int64_t kCount = 4107;
   Array<float> a(kCount, 1), b(kCount, 2), sum(kCount), relu(kCount), dx(kCount, 3), factor(1, 4);
@@ -258,6 +291,13 @@ template <class Grid> std::vector<double> elementwise(const Grid& grid) {
   grid.run(Scale{kCount, factor.data(), dx.data()});
   Array<float> apart(2 * LargestDifference<float>{.count = kCount}.blocks());
   grid.run(LargestDifference<float>{kCount, sum.data(), dx.data(), apart.data()});
+  grid.run(AddBiasAndRelu<float>{.rows = kCount / 37,
+                                 .channels = 37,
+                                 .bias = a.data(),
+                                 .residual = dx.data(),
+                                 .relu = true,
+                                 .y = sum.data(),
+                                 .y_stride = 37});
   return all(sum, b, relu, dx, apart);
 }
 
@@ -388,7 +428,72 @@ template <class Grid> std::vector<double> counting(const Grid& grid) {
   return all(thresholds, counts, fine, sums, twice_wins, unequal);
 }
 
+// What runs between and behind the rows of a loss, and what looks at its proxies.
+template <class Grid> std::vector<double> around_rows(const Grid& grid) {
+  constexpr int kRows = 37, kDim = 19;
+  Array<float> stats(2 * kRows, 1), positive(kRows, 2), negative(kRows, 3), values(kRows, 4);
+  Array<float> slopes(2 * kRows, 5), losses(kRows, 6), gradient(kDim, 7);
+  Array<std::int32_t> query(kRows), count(1);
+  Array<std::uint8_t> counted(kRows);
+  for (int row = 0; row < kRows; ++row) counted.data()[row] = row % 3 != 1 ? 1 : 0;
+  Array<double> part(1), loss(1);
+  const HardestPairs pairs{positive.data(), negative.data(), query.data(), count.data()};
+  grid.run(GatherHardestPairs{kRows, counted.data(), stats.data(), pairs});
+  grid.run(MeetHardestPairs{kRows, 20, pairs, values.data(), slopes.data()});
+  grid.run(SumHardestPairs{pairs, values.data(), part.data()});
+  const BatchNumbers numbers{.valid = kRows, .value_weight = 1.0 / kRows};
+  grid.run(SumLosses<float>{.batch = &numbers,
+                            .losses = losses.data(),
+                            .rows = kRows,
+                            .part = part.data(),
+                            .gradient = gradient.data(),
+                            .dim = kDim,
+                            .loss = loss.data()});
+  Array<double> totals(ContrastiveRow<float>::kStats, 8), average(1), lengths(kRows, 9);
+  ContrastiveRow<float>::Params params;
+  for (double* total = totals.data(); total < totals.data() + 4; ++total) *total += 2;
+  grid.run(
+      FinishRows<ContrastiveRow<float>>{&numbers, totals.data(), &params, nullptr, average.data()});
+  Array<float> proxies(kRows * kDim, 10);
+  for (int row = 0; row < kRows; ++row)
+    lengths.data()[row] = row == 29 ? 0 : 2 + lengths.data()[row];
+  BadProxy bad;
+  grid.run(FindBadProxy{kRows, kDim, 1e10F, proxies.data(), lengths.data(), &bad});
+  constexpr int kSteps = 9, kPerStep = 3 * AucTable<float>::kCoefficients, kThresholds = 5;
+  Array<double> bell(5 * kPerStep, 11);
+  Array<float> of_thresholds(2 * kThresholds, 12), coefficients(2 * kSteps * kPerStep);
+  grid.run(FillAucTable{{.bell = bell.data(),
+                         .reach = 2,
+                         .count = kThresholds,
+                         .steps = kSteps,
+                         .per_step = kPerStep,
+                         .coefficients = coefficients.data()},
+                        of_thresholds.data()});
+  std::vector<double> out =
+      all(positive, negative, query, count, values, slopes, part, loss, average, coefficients);
+  out.insert(out.end(), {static_cast<double>(params.per_positive), static_cast<double>(bad.row),
+                         static_cast<double>(bad.what)});
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::string> kernels_never_run() {
+  std::vector<std::string> never;
+  const auto look = [&](std::string_view kernel) {
+    const std::string family(kernel.substr(0, kernel.find('<')));
+    if (families_run().insert(family).second) never.push_back(family);
+  };
+#define RK_LOOK(...) look(#__VA_ARGS__)
+  RK_BATCHNORM_KERNELS(RK_LOOK);
+  RK_CONVOLUTION_KERNELS(RK_LOOK);
+  RK_STEP_KERNELS(RK_LOOK);
+  RK_LOSS_KERNELS(RK_LOOK);
+  RK_SCORE_KERNELS(RK_LOOK);
+  RK_RANKING_KERNELS(RK_LOOK);
+#undef RK_LOOK
+  return never;
+}
 
 const std::vector<KernelCase>& kernel_cases() {
   static const std::vector<KernelCase> list = {
@@ -407,6 +512,8 @@ const std::vector<KernelCase>& kernel_cases() {
       kernel_case(
           "batchnorm_residual_odd", [](const auto& grid) { return batchnorm<true>(grid, 5); },
           kSumOrder),
+      kernel_case(
+          "batchnorm_other_statistics", [](const auto& grid) { return other_statistics(grid); }, 0),
       kernel_case(
           "folded",
           [](const auto& grid) {
@@ -433,6 +540,8 @@ const std::vector<KernelCase>& kernel_cases() {
           kSumOrder),
       kernel_case(
           "head", [](const auto& grid) { return head(grid); }, kSumOrder),
+      kernel_case(
+          "around_rows", [](const auto& grid) { return around_rows(grid); }, kSumOrder),
       kernel_case(
           "ranking", [](const auto& grid) { return ranking(grid); }, 1e-12),
       kernel_case(

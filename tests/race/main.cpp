@@ -105,6 +105,12 @@ int run_all(const std::vector<std::string>& chosen) {
                 state.syncs.size());
   }
   if (run == 0) std::printf("FAIL no case has such a name\n");
+  if (chosen.empty()) {
+    for (const std::string& kernel : kernels_never_run()) {
+      std::printf("FAIL %s: no case in tests/race/block_kernels.cpp runs it\n", kernel.c_str());
+      ++failures;
+    }
+  }
   return failures == 0 && run > 0 ? 0 : 1;
 }
 

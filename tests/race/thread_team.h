@@ -110,8 +110,8 @@ class ThreadTeam {
   int turn() const { return (member_ + ++calls_) % members(); }
 
   template <class S> static void keep_larger(ValueIndex<S>& best, const ValueIndex<S>& other) {
-    const bool earlier = other.value == best.value && other.index < best.index;
-    if (best.index < 0 || other.value > best.value || earlier) best = other;
+    const bool earlier = best.index < 0 || other.index < best.index;
+    if (other.value > best.value || (other.value == best.value && earlier)) best = other;
   }
 
   void note(unsigned line) const {
