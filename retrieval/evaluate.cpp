@@ -15,12 +15,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace rk {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();  // ranks are 32-bit
 constexpr double kGatherShare = 0.02;  // of the progress shown
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -109,6 +111,9 @@ void summarise(const EvaluateOptions& options, const PerQuery& queries, Metrics&
 void check(const EmbeddingView& queries, const EmbeddingView* gallery) {
   expect(queries.count > 0 && queries.dim > 0,
          "[evaluate] expected rows and dimensions, got {} rows of {}", queries.count, queries.dim);
+  expect(std::max(queries.count, gallery != nullptr ? gallery->count : 0) <= kMostRows,
+         "[evaluate] expected at most {} rows, got {} queries and {} candidates", kMostRows,
+         queries.count, gallery != nullptr ? gallery->count : queries.count);
   if (gallery == nullptr) return;
   expect(gallery->count > 0 && gallery->dim == queries.dim,
          "[evaluate] expected a gallery of rows of {}, got {} rows of {}", queries.dim,

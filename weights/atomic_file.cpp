@@ -151,7 +151,7 @@ class Temporary {
   bool created_ = false;
 };
 
-// Gives the file at `path` the second name `previous`, replacing any file of that name.
+// Gives the file at `path`, if there is one, the second name `previous`, replacing any file of that name.
 void keep_as(const std::string& path, const std::string& previous, FileCalls& calls) {
   const std::string second = temporary_name(previous);
   ::unlink(second.c_str());
@@ -166,6 +166,7 @@ void keep_as(const std::string& path, const std::string& previous, FileCalls& ca
     ::unlink(second.c_str());
     refuse(previous, "cannot be replaced", error);
   }
+  if (errno == ENOENT) return;
   if (errno == EXDEV) {
     constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max();
     write_atomic(previous, read_file(path, kAnySize), calls);
@@ -250,8 +251,7 @@ void write_rotating(const std::string& path, const std::string& previous,
   const std::string target = resolved(path);
   Temporary temporary(target, calls);
   temporary.fill(path, bytes);
-  struct stat status {};
-  if (::stat(target.c_str(), &status) == 0) keep_as(target, previous, calls);
+  keep_as(target, previous, calls);
   temporary.replace(path);
 }
 

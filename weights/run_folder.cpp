@@ -53,9 +53,8 @@ bool only_digits(const std::string& text) {
 }
 
 std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::string>& skipped) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return nullptr;
   try {
+    if (!file_exists(path)) return nullptr;
     auto checkpoint = std::make_unique<Checkpoint>(path);
     if (checkpoint->has_run()) return checkpoint;
   } catch (const SystemError&) {
@@ -74,6 +73,11 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
 }
 
 }  // namespace
+
+bool holds_checkpoint(const std::string& folder) {
+  return std::ranges::any_of(
+      kRunCheckpoints, [&](const char* name) { return file_exists(in_folder(folder, name)); });
+}
 
 void refuse_folder(const std::string& path) {
   std::error_code ignored;

@@ -1,12 +1,15 @@
 #include "data/images/exif.h"
 
+#include "data/images/decode.h"
 #include "engine/base/error.h"
+#include "engine/system/read_file.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -135,6 +138,11 @@ Image turn_upright(Image image, int orientation) {
     }
   }
   return out;
+}
+
+Image read_upright_image(const std::string& path) {
+  const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
+  return turn_upright(decode_image(file, path), exif_orientation(file));
 }
 
 }  // namespace rk

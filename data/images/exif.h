@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 namespace rk {
 
@@ -21,5 +22,8 @@ int exif_orientation(std::span<const std::byte> file);
 
 // Returns the upright picture, as PIL.ImageOps.exif_transpose does.
 Image turn_upright(Image image, int orientation);
+
+// Reads the file, decodes it and turns the picture upright. Errors as read_image() (decode.h).
+Image read_upright_image(const std::string& path);
 
 }  // namespace rk

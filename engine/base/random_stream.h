@@ -34,8 +34,11 @@ enum class RandomUseOnce : std::uint32_t {
 inline constexpr std::int64_t kMostIndices = std::int64_t{1} << 36;
 inline constexpr std::int64_t kMostCopies = std::int64_t{1} << 28;
 
+inline constexpr int kMostEpochs = 1 << 24;
+
 inline std::uint32_t random_stream(RandomUse use, std::int64_t epoch = 0) {
-  expect(epoch >= 0 && epoch < (1 << 24), "[random] expected an epoch below 2^24, got {}", epoch);
+  expect(epoch >= 0 && epoch < kMostEpochs, "[random] expected an epoch below {}, got {}",
+         kMostEpochs, epoch);
   return (static_cast<std::uint32_t>(use) << 24) | static_cast<std::uint32_t>(epoch);
 }
 inline std::uint32_t random_stream(RandomUseOnce use) { return static_cast<std::uint32_t>(use); }

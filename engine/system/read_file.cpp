@@ -51,6 +51,13 @@ RegularFile::RegularFile(const std::string& path, std::uint64_t max_bytes)
                    bytes() >> 20, max_bytes >> 20);
 }
 
+bool file_exists(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  refuse(path, "cannot be looked at", errno, "check the path and its permissions");
+}
+
 RegularFile::~RegularFile() { ::close(descriptor_); }
 
 void RegularFile::read(std::uint64_t offset, std::span<std::byte> to) const {

@@ -142,8 +142,9 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
   Labels out;
   if (info.kind == Hdf5Reader::Kind::kFloat) {
     out.what = "floating-point numbers, all whole";
+    const int digits = std::min(info.digits, kDoubleDigits);
     for (const double value : file.read<double>(name)) {
-      out.labels.push_back(whole(value, kDoubleDigits, out.labels.size(), where));
+      out.labels.push_back(whole(value, digits, out.labels.size(), where));
     }
   } else {
     out.what = "integers";

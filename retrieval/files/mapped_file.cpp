@@ -2,6 +2,7 @@
 
 #include "engine/base/printable.h"
 #include "engine/system/read_file.h"
+#include "weights/tensor_files/file_kind.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -116,6 +117,11 @@ void check_mapped_files() {
         "write to it meanwhile",
         printable(slot.path));
   }
+}
+
+bool holds_hdf5(const std::string& path) {
+  const MappedFile file(path);
+  return is_hdf5({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
 }
 
 }  // namespace rk

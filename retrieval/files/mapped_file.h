@@ -32,4 +32,7 @@ class MappedFile {
 // Throws InputError naming the file if pages of a mapped file were lost when they were read.
 void check_mapped_files();
 
+// Whether the file is HDF5. Throws as MappedFile does.
+bool holds_hdf5(const std::string& path);
+
 }  // namespace rk

@@ -11,7 +11,6 @@
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
 #include "weights/hdf5/file_memory.h"
-#include "weights/tensor_files/file_kind.h"
 
 #include <cmath>
 #include <limits>
@@ -21,11 +20,6 @@
 
 namespace rk {
 namespace {
-
-bool holds_hdf5(const std::string& path) {
-  const MappedFile file(path);
-  return is_hdf5({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
-}
 
 const StoredArray& embeddings_in(const ArrayFile& file, const std::string& name) {
   if (!name.empty()) return file.named(name);

@@ -33,6 +33,17 @@ TEST_F(ReadFile, ReadsAllOfItUpToALimit) {
   EXPECT_THROW(read_file(path.string(), 4), InputError);
 }
 
+TEST_F(ReadFile, ExistsUnlessTheSystemSaysOtherwise) {
+  const fs::path path = folder_.path() / "five";
+  std::ofstream(path) << "12345";
+  EXPECT_TRUE(file_exists(path.string()));
+  EXPECT_TRUE(file_exists(folder_.path().string()));
+  EXPECT_FALSE(file_exists((folder_.path() / "six").string()));
+  EXPECT_FALSE(file_exists((path / "below").string()));
+  fs::create_symlink("circle", folder_.path() / "circle");
+  EXPECT_THROW(file_exists((folder_.path() / "circle").string()), InputError);
+}
+
 // Failures of the system are told apart from faults of the file.
 TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
   const fs::path path = folder_.path() / "five";

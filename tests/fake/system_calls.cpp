@@ -4,7 +4,7 @@
 //              name whose path holds `part`; those from number `first` (from 0) on, `count` of them
 //              (0: all), fail with the errno `what`, or, if `what` is 's' and a number, first raise
 //              that signal, unless in a forked process, and then go on. Calls: open (and fopen),
-//              read (pread), write (pwrite, ftruncate), fsync, rename, flock, mmap (but for
+//              stat, read (pread), write (pwrite, ftruncate), fsync, rename, flock, mmap (but for
 //              oneDNN's), memory (heap requests of 64 KiB or more; `part` is matched with the path
 //              of the requesting library), pthread_create (but for OpenMP's), fork.
 //   RK_COUNTS  a file: at exit, how many calls each fault counted, and how many failed or brought
@@ -231,6 +231,11 @@ extern "C" std::FILE* fopen(const char* path, const char* mode) {
 }
 extern "C" std::FILE* fopen64(const char* path, const char* mode) {
   return fails_at("open", path) ? nullptr : next<OpenStream>("fopen64")(path, mode);
+}
+
+extern "C" int stat(const char* path, struct stat* into) noexcept {
+  if (fails_at("stat", path)) return -1;
+  return next<int (*)(const char*, struct stat*)>("stat")(path, into);
 }
 
 extern "C" ssize_t read(int descriptor, void* to, std::size_t bytes) {

@@ -1,6 +1,7 @@
 // libFuzzer target: any text is a recipe whose settings can be applied, or an error with a message.
 #include "engine/base/error.h"
 #include "tests/fuzz/file_to_fuzz.h"
+#include "tools/train/settings/train_flags.h"
 #include "tools/train/settings/train_settings.h"
 
 #include <cstdint>

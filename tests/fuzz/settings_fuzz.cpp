@@ -2,6 +2,7 @@
 // that survives being written and read back and can be applied.
 #include "engine/base/error.h"
 #include "tools/cli/parse_json.h"
+#include "tools/train/settings/train_flags.h"
 #include "tools/train/settings/train_settings.h"
 
 #include <cstdint>

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::istringstream text(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
   rk::TensorFile file;
   file.path = "fuzz";
-  file.format = (data[0] & 1) != 0 ? "Keras HDF5" : "PyTorch zip archive";
+  if ((data[0] & 1) != 0) file.kind = rk::TensorFile::Kind::kKeras;
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with('{')) {
       file.metadata[rk::kModelKey] = line;

@@ -167,6 +167,16 @@ TEST(ReadRows, LabelsAreRefusedWhereTheirTypeRoundsThem) {
   EXPECT_EQ(said(npy("<f8", raw_bytes<double>({1, 9007199254740991}))), "");
   EXPECT_EQ(said(npy("<f8", raw_bytes<double>({1, 9007199254740992}))),
             reaches("9007199254740992", 53));
+  const auto hdf5 = [&](const auto& values) {
+    Hdf5Writer file;
+    file.write("/labels", {2}, values.data());
+    write_atomic(path, file.finish());
+    return message_if_any<InputError>([&] { read_labels(path, 2, 99, "e.npy"); });
+  };
+  EXPECT_EQ(hdf5(std::vector<float>{1, 16777215}), "");
+  EXPECT_TRUE(holds(hdf5(std::vector<float>{1, 16777216}), "label 16777216 of row 1 reaches 2^24"));
+  EXPECT_EQ(hdf5(std::vector<double>{1, 16777216}), "");
+  EXPECT_TRUE(holds(hdf5(std::vector<double>{1, 9007199254740992}), "reaches 2^53"));
 }
 
 // /classes names what /labels holds, and /network made /embeddings, however the two are asked for.

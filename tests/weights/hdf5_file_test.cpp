@@ -373,22 +373,23 @@ TEST(Hdf5File, NothingThatTheParserSaysIsBelieved) {
   const auto nothing = [](std::span<std::byte>) { return std::size_t{0}; };
   const auto all = [](std::span<std::byte> slot) { return slot.size(); };
   const std::string no_sense = "answer that makes no sense";
-  // Numbers: kind, rank, sides, sides of the pieces.
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({3, 0}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 5}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 1ULL << 40, 1}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, ~0ULL, 1}), nothing), no_sense));
+  // Numbers: kind, digits, rank, sides, sides of the pieces.
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({3, 24, 0}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 65, 1, 8, 8}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 5}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1, 1ULL << 40, 1}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1, ~0ULL, 1}), nothing), no_sense));
   EXPECT_TRUE(holds(
-      refusal_of_liar(numbers({0, 4, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1, 1, 1, 1}), nothing),
+      refusal_of_liar(numbers({0, 24, 4, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1, 1, 1, 1}), nothing),
       no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 0}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 9}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 1 << 29, 1}), nothing), "are the limit"));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 8}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 1, 8, 8}), all), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({2, 1, 8, 8}), nothing), no_sense));
-  EXPECT_TRUE(holds(refusal_of_liar(numbers({2, 1, 8, 8}),
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1, 8, 0}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1, 8, 9}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1, 1 << 29, 1}), nothing), "are the limit"));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1, 8, 8}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1, 8, 8}), all), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({2, 24, 1, 8, 8}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({2, 24, 1, 8, 8}),
                                     [](std::span<std::byte> slot) {
                                       PackedWriter out(slot);
                                       out.number(1);
@@ -415,8 +416,9 @@ TEST(Hdf5File, AShapeIsAskedForOnce) {
         break;
       case Hdf5Question::kInfo:
         ++asked;
-        // Kind, rank, side, side of the pieces.
-        for (const int each : {0, 1, asked, asked}) out.number(static_cast<std::uint64_t>(each));
+        // Kind, digits, rank, side, side of the pieces.
+        for (const int each : {0, 53, 1, asked, asked})
+          out.number(static_cast<std::uint64_t>(each));
         break;
       default:
         for (int i = 0; i < asked; ++i) out.number(0);  // as many doubles

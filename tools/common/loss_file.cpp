@@ -9,7 +9,6 @@
 #include "tools/common/loss_arrays.h"
 #include "weights/hdf5/contents.h"
 #include "weights/hdf5/file.h"
-#include "weights/tensor_files/file_kind.h"
 
 #include <fmt/format.h>
 
@@ -19,11 +18,6 @@
 
 namespace rk {
 namespace {
-
-bool holds_hdf5(const std::string& path) {
-  const MappedFile file(path);
-  return is_hdf5({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
-}
 
 template <class T> const T* or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();

@@ -180,6 +180,7 @@ class Convert final : public Command {
                          with_article(weights_->model.arch));
       }
       of_run_ = ours.has_run();
+      file.kind = TensorFile::Kind::kRankine;
       file.format = ours.has_run() ? "checkpoint of a Rankine run" : "Rankine weights";
       file.sha256 = ours.sha256();
       file.bytes = fs::file_size(in_);
@@ -187,11 +188,12 @@ class Convert final : public Command {
       file = read_tensors(read_pieces(common), in_, {.check_crc = !no_crc_});
     }
     stop_if_interrupted();
-    const char* wanted = from_ == "pth"           ? "PyTorch"
-                         : from_ == "safetensors" ? "safetensors"
-                         : from_ == "keras"       ? "Keras"
-                                                  : "Rankine";
-    if (from_ != "auto" && file.format.find(wanted) == std::string::npos) {
+    using Kind = TensorFile::Kind;
+    const Kind wanted = from_ == "pth"           ? Kind::kTorch
+                        : from_ == "safetensors" ? Kind::kSafetensors
+                        : from_ == "keras"       ? Kind::kKeras
+                                                 : Kind::kRankine;
+    if (from_ != "auto" && file.kind != wanted) {
       fail<InputError>("{}: is {}, not what --from {} says; leave --from out", in_, file.format,
                        from_);
     }
@@ -241,7 +243,7 @@ class Convert final : public Command {
                        out_);
     }
     check_run();
-    if (graph) return "";
+    if (graph || out_.empty()) return "";
     fs::path python = fs::path(out_).replace_extension(".py");
     const std::string module = python.stem().string();
     if (hides_python_module(module)) {

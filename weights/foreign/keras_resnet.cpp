@@ -23,10 +23,6 @@ constexpr double kSecondGenerationEpsilon = 1.001e-5;  // in keras-applications
 // The mean that Keras subtracts from BGR pixels 0 to 255, without dividing them; here in RGB order.
 constexpr std::array<double, 3> kMean = {123.68, 116.779, 103.939};
 
-[[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
-  fail<InputError>("{}: {}", printable(file.path), what);
-}
-
 // The parts of each layer ("kernel", "bias", "gamma", ...), by torchvision's layer name.
 using LayerParts = std::map<std::string, std::map<std::string, const StoredTensor*>>;
 
@@ -391,8 +387,6 @@ class KerasMapping {
 };
 
 }  // namespace
-
-bool is_keras(const TensorFile& file) { return file.format.starts_with("Keras"); }
 
 void map_keras_resnet(const TensorFile& file, NetworkWeights& out) {
   KerasMapping(file, out).run();

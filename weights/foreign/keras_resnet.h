@@ -6,9 +6,6 @@
 
 namespace rk {
 
-// Whether the file was written by Keras.
-bool is_keras(const TensorFile& file);
-
 // Fills model, names, tensors, ignored and notes. Throws InputError if the file holds another
 // network (ResNet V2), kernels in Theano's order, or only a part of the network.
 void map_keras_resnet(const TensorFile& file, NetworkWeights& out);

@@ -1,7 +1,6 @@
 #include "weights/foreign/network_choice.h"
 
 #include "engine/base/english.h"
-#include "engine/base/error.h"
 #include "engine/base/lower_case.h"
 #include "engine/base/printable.h"
 #include "weights/foreign/resnet_names.h"
@@ -16,10 +15,6 @@ namespace rk {
 namespace {
 
 const std::string kEmbedding = "embedding.weight";
-
-[[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
-  fail<InputError>("{}: {}", printable(file.path), what);
-}
 
 // Whether `words` occurs in `prefix` as whole words: "model_ema." holds "ema", "semantic_encoder."
 // does not.

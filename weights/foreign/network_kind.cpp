@@ -1,8 +1,6 @@
 #include "weights/foreign/network_kind.h"
 
 #include "engine/base/english.h"
-#include "engine/base/error.h"
-#include "engine/base/printable.h"
 #include "weights/architectures/registry.h"
 
 #include <fmt/ranges.h>
@@ -19,10 +17,6 @@ using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
 // A network of which no more tensors are missing is told by what is missing.
 constexpr std::int64_t kFewMissing = 3;
-
-[[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
-  fail<InputError>("{}: {}", printable(file.path), what);
-}
 
 // Properties that distinguish ResNets.
 struct ResNetKind {

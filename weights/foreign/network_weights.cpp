@@ -41,10 +41,6 @@ bool is_auxiliary(const std::string& name) {
   return name.starts_with("aux1.") || name.starts_with("aux2.") || name.starts_with("AuxLogits.");
 }
 
-[[noreturn]] void refuse(const TensorFile& file, const std::string& what) {
-  fail<InputError>("{}: {}", printable(file.path), what);
-}
-
 using Kind = NetworkTensor::Kind;
 
 bool is_counter(const StoredTensor& tensor) {
@@ -283,11 +279,11 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch) 
   NetworkWeights out;
   out.model.dim = 0;
   out.model.source_sha256 = file.sha256;
-  if (file.format == kEmbeddingsFormat) {
+  if (file.kind == TensorFile::Kind::kEmbeddings) {
     refuse(file,
            "is embeddings, not weights; give the checkpoint (best.h5) that they were made with");
   }
-  if (is_keras(file)) {
+  if (file.kind == TensorFile::Kind::kKeras) {
     if (!arch.empty() && arch != "resnet50") {
       refuse(file, "holds Keras's ResNet-50, not " + arch + "; leave --arch out");
     }

@@ -38,6 +38,7 @@ class Hdf5Reader {
   enum class Kind { kFloat, kInteger, kText };
   struct Info {
     Kind kind;
+    int digits = 0;  // of kFloat: binary digits of a significand, the hidden one included
     std::vector<std::int64_t> dims;  // empty: a scalar
     std::int64_t elements() const;
   };

@@ -96,6 +96,13 @@ void use_in_place(hid_t access, std::byte* image) {
   H5Pset_file_image_callbacks(access, &callbacks);
 }
 
+int significand_digits(hid_t type) {
+  std::size_t sign = 0, exponent_at = 0, exponent = 0, significand_at = 0, significand = 0;
+  H5Tget_fields(type, &sign, &exponent_at, &exponent, &significand_at, &significand);
+  const int hidden = H5Tget_norm(type) == H5T_NORM_IMPLIED ? 1 : 0;
+  return static_cast<int>(significand) + hidden;
+}
+
 }  // namespace
 
 Hdf5Parser::Hdf5Parser(const std::string& path) {
@@ -172,7 +179,10 @@ void Hdf5Parser::describe(Open& set) const {
   set.type = Hdf5TypeId(H5Dget_type(set.id.get()));
   set.item = H5Tget_size(set.type.get());
   switch (H5Tget_class(set.type.get())) {
-    case H5T_FLOAT: set.info.kind = Kind::kFloat; break;
+    case H5T_FLOAT:
+      set.info.kind = Kind::kFloat;
+      set.info.digits = significand_digits(set.type.get());
+      break;
     case H5T_INTEGER: set.info.kind = Kind::kInteger; break;
     case H5T_STRING: set.info.kind = Kind::kText; break;
     case H5T_OPAQUE:

@@ -37,6 +37,8 @@ std::uint64_t cpu_seconds(std::uint64_t bytes) { return 2 + (bytes >> 23); }
 
 // Starts the library in a separate process, for a file of `bytes` from which `room` bytes may be
 // read.
+constexpr std::uint64_t kMostDigits = 64;  // of elements of at most 8 bytes
+
 template <class... Args>
 std::unique_ptr<Parser> library(const std::string& name, std::uint64_t bytes, std::uint64_t room,
                                 Args&&... args) {
@@ -152,9 +154,13 @@ struct Hdf5Reader::State {
     ask_about(Hdf5Question::kInfo, path);
     return answer([&](PackedReader& in) {
       Shape out;
-      const std::uint64_t kind = in.number(), rank = in.number();
-      if (kind > static_cast<std::uint64_t>(Kind::kText) || rank > kHdf5MaxRank) distrust();
+      const std::uint64_t kind = in.number(), digits = in.number(), rank = in.number();
+      if (kind > static_cast<std::uint64_t>(Kind::kText) || digits > kMostDigits ||
+          rank > kHdf5MaxRank) {
+        distrust();
+      }
       out.info.kind = static_cast<Kind>(kind);
+      out.info.digits = static_cast<int>(digits);
       std::uint64_t product = 1;
       for (std::uint64_t i = 0; i < rank; ++i) {
         const std::uint64_t side = in.number();

@@ -75,6 +75,7 @@ std::size_t Hdf5Server::operator()(std::span<std::byte> slot, std::size_t bytes)
     case Hdf5Question::kInfo: {
       const Hdf5Reader::Info info = parser_->info(path);
       out.number(static_cast<std::uint64_t>(info.kind));
+      out.number(static_cast<std::uint64_t>(info.digits));
       out.number(info.dims.size());
       put(out, info.dims);
       put(out, parser_->piece(path));

@@ -58,7 +58,9 @@ TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
   const auto holds = [&](const char* path) {
     return std::find(all.begin(), all.end(), path) != all.end();
   };
-  file.format = holds("/embeddings") && holds("/labels") ? kEmbeddingsFormat : "Keras HDF5";
+  const bool embeddings = holds("/embeddings") && holds("/labels");
+  file.kind = embeddings ? TensorFile::Kind::kEmbeddings : TensorFile::Kind::kKeras;
+  file.format = embeddings ? "HDF5 embeddings" : "Keras HDF5";
   const bool whole_model = hdf5.has("/model_weights");
   const std::string root = whole_model ? kModelWeights : "/";
   for (const char* attribute : {"keras_version", "backend"}) {

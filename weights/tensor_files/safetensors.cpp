@@ -230,6 +230,7 @@ TensorFile read_safetensors(std::span<const std::byte> bytes,
   }
   TensorFile file;
   file.path = name;
+  file.kind = TensorFile::Kind::kSafetensors;
   file.format = "safetensors";
   file.metadata = std::move(reader.metadata);
   const std::span<const std::byte> data = bytes.subspan(sizeof(header) + header);

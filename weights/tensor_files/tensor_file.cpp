@@ -55,6 +55,10 @@ TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, cons
 
 }  // namespace
 
+void refuse(const TensorFile& file, const std::string& what) {
+  fail<InputError>("{}: {}", printable(file.path), what);
+}
+
 TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options) {
   return read_tensors(read_file(path, kMaxTensorFileBytes), path, options);
 }

@@ -16,11 +16,12 @@
 
 namespace rk {
 
-// The format of files of `eval --save-embeddings`, which are HDF5 too but hold no weights.
-inline constexpr const char* kEmbeddingsFormat = "HDF5 embeddings";
-
 struct TensorFile {
+  // kEmbeddings: of `eval --save-embeddings`, HDF5 as Keras's, but no weights.
+  enum class Kind { kTorch, kSafetensors, kKeras, kRankine, kEmbeddings };
+
   std::string path;
+  Kind kind = Kind::kTorch;
   std::string format;  // in words: "PyTorch zip archive"
   std::string sha256;
   std::uint64_t bytes = 0;
@@ -34,6 +35,9 @@ constexpr std::size_t kMaxTensorFileBytes = std::size_t{16} << 30;
 struct TensorFileOptions {
   bool check_crc = true;  // of zip archives
 };
+
+// Throws InputError "<the file's path>: <what>".
+[[noreturn]] void refuse(const TensorFile& file, const std::string& what);
 
 TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options = {});
 // The same from a file's bytes; `path` is for messages.

@@ -145,6 +145,7 @@ TensorFile read_torch_stream(std::span<const std::byte> bytes,
   };
   TensorFile file;
   file.path = name;
+  file.kind = TensorFile::Kind::kTorch;
   file.format = "PyTorch pickle stream";
   collect_tensors(object, storages, file);
   return file;

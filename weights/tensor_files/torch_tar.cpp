@@ -25,6 +25,7 @@ class TarFile {
     read_tensors();
     TensorFile file;
     file.path = name_;
+    file.kind = TensorFile::Kind::kTorch;
     file.format = "PyTorch tar archive";
     TorchStorages storages;
     storages.find = [&](const PickleNode&) -> std::optional<TorchStorage> {

@@ -82,6 +82,7 @@ TensorFile read_torch_zip(const Entries& entries, const std::shared_ptr<const vo
 
   TensorFile file;
   file.path = name;
+  file.kind = TensorFile::Kind::kTorch;
   file.format = "PyTorch zip archive";
   collect_tensors(Pickle(entries.at(root + "data.pkl").bytes, name), storages, file);
   return file;

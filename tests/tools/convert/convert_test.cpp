@@ -355,6 +355,11 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
   ASSERT_EQ(graph.code, 0) << graph.err;
   EXPECT_GT(std::filesystem::file_size(in("g.onnx")), std::size_t{1} << 20);
+  // No loader is named where none is written.
+  const Finished listed = run("convert", {"--from-run", in("run"), "--list"});
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  EXPECT_FALSE(holds(listed.err, ".py")) << listed.err;
+
   // Without --from-run the output must say that torchvision alone cannot load it, and IN must be a
   // file, not a run's folder.
   const char* const alone = "torchvision has no embedding layer; `convert --from-run RUN";

@@ -295,6 +295,22 @@ TEST_F(RunFaults, ASaveInBetweenMayFail) {
   EXPECT_TRUE(same_file("straight/last.h5", "run/last.h5"));
 }
 
+// A checkpoint that only cannot be looked at is the newest one all the same: a run that went on from the one
+// before, or anew, would replace it.
+TEST_F(RunFaults, ACheckpointThatCannotBeLookedAtIsNotMissing) {
+  ASSERT_EQ(run(command("run")).code, 0);
+  const std::string last = file_text(in("run/last.h5"));
+  for (const char* names : {"run/last.h5", ".h5"}) {
+    const std::string fault = fmt::format("stat,0,0,{},{}", EIO, names);
+    const Finished failed = run(with_faults(resuming("run", {"--epochs", "4"}), fault));
+    EXPECT_EQ(failed.code, 3) << failed.err;
+    EXPECT_TRUE(holds(failed.err, "run/last.h5: cannot be looked at (Input/output error)"))
+        << failed.err;
+    EXPECT_TRUE(file_text(in("run/last.h5")) == last);
+  }
+  EXPECT_EQ(run(resuming("run", {"--epochs", "4"})).code, 0);
+}
+
 // The run must remember that last.h5 is damaged even after a failed save, so that previous.h5 stays
 // the valid one.
 TEST_F(RunFaults, ADamagedStateIsNotRotatedAfterASaveThatFailed) {
