@@ -104,6 +104,43 @@ std::vector<std::string> notes_of(const std::vector<ReportedRun>& runs,
   return out;
 }
 
+// Both runs on the same pictures: A, then B.
+struct BothRuns {
+  std::vector<ReportedRun> runs;
+  std::vector<RunRemarks> remarks;
+  std::vector<std::string> texts;  // of the pictures, as each network reads them
+  EvaluatedRows rows;              // those of B
+};
+
+BothRuns evaluate_both(const Context& context, const NetworkOptions& network,
+                       const MeasureOptions& measures, const StatisticsOptions& statistics,
+                       const std::vector<std::string>& names, const CommonOptions& common) {
+  BothRuns out;
+  for (const std::string& run : names) {
+    NetworkOptions own = network;
+    own.checkpoint = checkpoint_of_run(run);
+    DescribedRows embedded = embed_data(context, own, common);
+    if (!out.runs.empty() && (embedded.set.labels != out.rows.queries.set.labels ||
+                              embedded.set.paths != out.rows.queries.set.paths)) {
+      fail<InputError>(
+          "{}: has changed while it was read; leave it as it is until both runs have "
+          "been evaluated",
+          network.data);
+    }
+    out.rows.queries = std::move(embedded);
+    const DescribedRows& rows = out.rows.queries;
+    out.texts.push_back(rows.text);
+    const Measured measured = measure(context, out.rows, measures, common);
+    std::vector<std::string> notes = rows.notes;
+    notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
+    out.remarks.push_back({rows.provenance, rows.facts, std::move(notes)});
+    out.runs.push_back(
+        reported_run(context, name_of(run), own.checkpoint, out.rows, measured.metrics,
+                     draw_intervals(context, rows, measured.metrics, statistics, common), common));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string checkpoint_of_run(const std::string& run) {
@@ -117,44 +154,22 @@ std::string checkpoint_of_run(const std::string& run) {
 void compare_runs(const Context& context, const NetworkOptions& network,
                   const MeasureOptions& measures, const StatisticsOptions& statistics,
                   const ReportOptions& options, const CommonOptions& common) {
-  MeasureOptions measuring = measures;
-  measuring.per_query = true;
   for (const std::string& run : options.compare) {
     std::vector<std::string> ignored;
     open_weights(checkpoint_of_run(run), network.arch, ignored);  // before any picture is read
   }
-  std::vector<ReportedRun> runs;
-  std::vector<RunRemarks> remarks;
-  std::vector<std::string> texts;  // of the pictures, as each network reads them
-  EvaluatedRows rows;
-  for (const std::string& run : options.compare) {
-    NetworkOptions own = network;
-    own.checkpoint = checkpoint_of_run(run);
-    DescribedRows embedded = embed_data(context, own, common);
-    if (!runs.empty() && (embedded.set.labels != rows.queries.set.labels ||
-                          embedded.set.paths != rows.queries.set.paths)) {
-      fail<InputError>(
-          "{}: has changed while it was read; leave it as it is until both runs have "
-          "been evaluated",
-          network.data);
-    }
-    rows.queries = std::move(embedded);
-    texts.push_back(rows.queries.text);
-    const Measured measured = measure(context, rows, measuring, common);
-    std::vector<std::string> notes = rows.queries.notes;
-    notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
-    remarks.push_back({rows.queries.provenance, rows.queries.facts, std::move(notes)});
-    runs.push_back(reported_run(
-        context, name_of(run), own.checkpoint, rows, measured.metrics,
-        draw_intervals(context, rows.queries, measured.metrics, statistics, common), common));
-  }
-  const Metrics &a = runs[0].metrics, &b = runs[1].metrics;
-  const RankIntervals difference = difference_of(context, rows.queries, a, b, statistics, common);
+  MeasureOptions measuring = measures;
+  measuring.per_query = true;
+  BothRuns both = evaluate_both(context, network, measuring, statistics, options.compare, common);
+  const Metrics &a = both.runs[0].metrics, &b = both.runs[1].metrics;
+  const DescribedRows& pictures = both.rows.queries;
+  const RankIntervals difference = difference_of(context, pictures, a, b, statistics, common);
   const std::vector<Compared> table = compared(a, b, difference);
-  const bool alike = texts[0] == texts[1];
-  const std::string data = alike ? texts[0] : fmt::format("A: {}; B: {}", texts[0], texts[1]);
-  say(data, runs, remarks, table, confidence_of(statistics));
-  std::vector<std::string> notes = notes_of(runs, remarks);
+  const bool alike = both.texts[0] == both.texts[1];
+  const std::string data =
+      alike ? both.texts[0] : fmt::format("A: {}; B: {}", both.texts[0], both.texts[1]);
+  say(data, both.runs, both.remarks, table, confidence_of(statistics));
+  std::vector<std::string> notes = notes_of(both.runs, both.remarks);
   if (!alike) {
     note(notes.emplace_back(
         fmt::format("the two networks read the pictures differently, each as it was trained to, so "
@@ -165,18 +180,18 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   if (!few.empty()) note(notes.emplace_back(few));
   json result = {{"data", network.data},
                  {"split", network.split},
-                 {"skipped_images", rows.queries.skipped_images},
+                 {"skipped_images", pictures.skipped_images},
                  {"protocol", protocol_text(a)},
                  {"notes", notes},
                  {"confidence", confidence_of(statistics)},
                  {"resampled", statistics.resample},
                  {"resamples", difference.resamples},
                  {"units", difference.units}};
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    Metrics metrics = runs[i].metrics;
+  for (std::size_t i = 0; i < both.runs.size(); ++i) {
+    Metrics metrics = both.runs[i].metrics;
     if (!measures.per_query) metrics.per_query = {};
-    json run = remarks[i].facts;
-    run.update({{"run", runs[i].name}, {"metrics", metrics_json(metrics)}});
+    json run = both.remarks[i].facts;
+    run.update({{"run", both.runs[i].name}, {"metrics", metrics_json(metrics)}});
     result["runs"].push_back(std::move(run));
   }
   for (const Compared& row : table) {
@@ -184,15 +199,15 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   }
   write_result(common, context.threads(), std::move(result));
   if (options.report.empty()) return;
-  const std::string title = fmt::format("{} and {}", runs[0].name, runs[1].name);
+  const std::string title = fmt::format("{} and {}", both.runs[0].name, both.runs[1].name);
   write_report(context,
                {.path = options.report,
                 .title = title,
                 .data = data,
-                .rows = rows,
+                .rows = both.rows,
                 .statistics = statistics,
                 .notes = std::move(notes),
-                .runs = std::move(runs),
+                .runs = std::move(both.runs),
                 .difference = difference},
                common);
 }

@@ -4,7 +4,6 @@
 #include "data/images/exif.h"
 #include "data/images/resize.h"
 #include "engine/base/error.h"
-#include "engine/system/read_file.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 namespace rk {
 namespace {
@@ -78,9 +76,7 @@ void draw(Image& sheet, int left, int top, const std::string& path, bool turn,
           std::vector<std::string>& problems) {
   fill(sheet, {left, top, kSide, kSide}, kMissing);
   try {
-    const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
-    Image image = decode_image(file, path);
-    if (turn) image = turn_upright(std::move(image), exif_orientation(file));
+    const Image image = turn ? read_upright_image(path) : read_image(path);
     const int longest = std::max(image.width(), image.height());
     const auto scaled = [&](int side) {
       return std::max(1, static_cast<int>(std::int64_t{side} * kSide / longest));

@@ -5,6 +5,7 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "retrieval/files/embeddings_file.h"
+#include "retrieval/files/mapped_file.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/common/image_check.h"
@@ -12,15 +13,12 @@
 #include "tools/eval/inputs/embed_data.h"
 #include "training/training_exif.h"
 #include "weights/atomic_file.h"
-#include "weights/tensor_files/file_kind.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -32,9 +30,7 @@ DescribedRows read_index(const std::string& path, const CheckpointEmbedder& embe
                          const std::string& checkpoint) {
   DescribedRows index;
   index.name = path;
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 8> begins{};
-  if (file.read(begins.data(), begins.size()) && !is_hdf5({begins.data(), begins.size()})) {
+  if (!holds_hdf5(path)) {
     fail<InputError>("{}: is no index; --index takes what `eval --save-embeddings` wrote", path);
   }
   index.set = read_embeddings(path);
@@ -75,6 +71,39 @@ std::string class_of(const EmbeddingSet& index, std::int64_t row) {
   const std::int64_t label = index.labels[static_cast<std::size_t>(row)];
   return index.classes.empty() ? std::to_string(label)
                                : index.classes[static_cast<std::size_t>(label)];
+}
+
+struct Results {
+  std::vector<SheetRow> rows;                     // without results where the index has no paths
+  nlohmann::json json = nlohmann::json::array();  // of each query
+  std::int64_t found_themselves = 0;              // queries that are a picture of the index
+};
+
+// Prints what was found for each query as it goes.
+Results results_of(const EvaluatedRows& searched, const Neighbours& found) {
+  const DescribedRows& gallery = *searched.gallery;
+  const bool has_paths = !gallery.set.paths.empty();
+  Results out;
+  for (std::int64_t q = 0; q < found.queries(); ++q) {
+    SheetRow row{searched.queries.set.paths[static_cast<std::size_t>(q)], {}};
+    nlohmann::json results = nlohmann::json::array();
+    print("{}\n", one_line(row.query));
+    std::size_t place = 0;
+    bool itself = false;
+    for (const Neighbour& each : found.of(q)) {
+      const std::string name = name_of(gallery, each.row), of = class_of(gallery.set, each.row);
+      print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
+      results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
+      if (!has_paths) continue;
+      row.results.push_back({name, each.score});
+      std::error_code ignored;
+      itself = itself || std::filesystem::equivalent(name, row.query, ignored);
+    }
+    if (itself) ++out.found_themselves;
+    out.json.push_back({{"query", row.query}, {"results", std::move(results)}});
+    out.rows.push_back(std::move(row));
+  }
+  return out;
 }
 
 void write_sheet(const std::string& path, const std::vector<SheetRow>& rows, SheetTurns turns) {
@@ -147,34 +176,12 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   const EvaluatedRows searched = {std::move(queries), std::move(index)};
   const Neighbours found = find_neighbours(context, searched, {.topk = neighbours.topk}, common);
 
-  const std::vector<std::string>& asked = searched.queries.set.paths;
   const DescribedRows& gallery = *searched.gallery;
   const bool has_paths = !gallery.set.paths.empty();  // without them there is no sheet
-  std::vector<SheetRow> rows;
-  nlohmann::json all = nlohmann::json::array();
-  std::int64_t found_themselves = 0;
-  for (std::int64_t q = 0; q < found.queries(); ++q) {
-    SheetRow row{asked[static_cast<std::size_t>(q)], {}};
-    nlohmann::json results = nlohmann::json::array();
-    print("{}\n", one_line(row.query));
-    std::size_t place = 0;
-    bool itself = false;
-    for (const Neighbour& each : found.of(q)) {
-      const std::string name = name_of(gallery, each.row), of = class_of(gallery.set, each.row);
-      print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
-      results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
-      if (!has_paths) continue;
-      row.results.push_back({name, each.score});
-      std::error_code ignored;
-      itself = itself || std::filesystem::equivalent(name, row.query, ignored);
-    }
-    if (itself) ++found_themselves;
-    all.push_back({{"query", row.query}, {"results", std::move(results)}});
-    rows.push_back(std::move(row));
-  }
-  if (found_themselves > 0) {
+  Results results = results_of(searched, found);
+  if (results.found_themselves > 0) {
     note(fmt::format("{}: holds {} of the {} pictures of --query itself, which find themselves",
-                     gallery.name, found_themselves, found.queries()));
+                     gallery.name, results.found_themselves, found.queries()));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
   write_result(common, context.threads(),
@@ -182,11 +189,12 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
                 {"checkpoint", network.checkpoint},
                 {"sheet", has_paths ? options.sheet : ""},
                 {"skipped_images", embedder.bad_images().size()},
-                {"queries", std::move(all)},
+                {"queries", std::move(results.json)},
                 {"topk", neighbours.topk},
                 {"precision", network.precision}});
   if (has_paths) {
-    write_sheet(options.sheet, rows, {.queries = turned, .results = gallery.set.exif == "turn"});
+    write_sheet(options.sheet, results.rows,
+                {.queries = turned, .results = gallery.set.exif == "turn"});
   } else {
     note(fmt::format("{}: has no /paths, so that there is no contact sheet", gallery.name));
   }

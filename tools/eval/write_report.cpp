@@ -1,6 +1,7 @@
 #include "tools/eval/write_report.h"
 
 #include "data/images/decode.h"
+#include "data/images/exif.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "retrieval/files/mapped_file.h"
@@ -61,7 +62,8 @@ std::string why_no_pictures(const DescribedRows& rows) {
 
 Image picture_of(const DescribedRows& rows, std::int64_t row) {
   if (rows.picture) return rows.picture(row);
-  return read_image(picture_path(rows, row));
+  const std::string path = picture_path(rows, row);
+  return rows.set.exif == "turn" ? read_upright_image(path) : read_image(path);  // as embedded
 }
 
 }  // namespace

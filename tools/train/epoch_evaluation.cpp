@@ -12,6 +12,7 @@
 #include "tools/common/metrics_report.h"
 #include "tools/common/similarity_counts.h"
 #include "tools/train/held_out.h"
+#include "tools/train/settings/train_options.h"
 #include "tools/train/shared_signal.h"
 #include "tools/train/trainer_within_memory.h"
 

@@ -11,9 +11,11 @@
 #include "tools/cli/threads.h"
 #include "tools/train/run/resume.h"
 #include "tools/train/settings/recipe_path.h"
+#include "tools/train/settings/train_flags.h"
 #include "tools/train/train_run.h"
 #include "training/training_exif.h"
 #include "weights/foreign/weight_files.h"
+#include "weights/run_folder.h"
 
 #include <fmt/format.h>
 
@@ -29,14 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-bool holds_checkpoint(const std::string& folder) {
-  for (const char* name : kRunCheckpoints) {
-    std::error_code ignored;
-    if (fs::exists(fs::path(folder) / name, ignored)) return true;
-  }
-  return false;
-}
 
 ordered_json stored_settings(const Checkpoint& checkpoint) {
   ordered_json settings = parse_json(checkpoint.run().settings, checkpoint.path());

@@ -2,6 +2,7 @@
 
 #include "data/sources/known_classes.h"
 #include "engine/base/english.h"
+#include "tools/train/settings/train_options.h"
 
 #include <fmt/format.h>
 

@@ -10,6 +10,7 @@
 #include "tools/common/image_check.h"
 #include "tools/train/divergence.h"
 #include "tools/train/run_origin.h"
+#include "tools/train/settings/train_options.h"
 #include "tools/train/shared_signal.h"
 #include "training/equal_processes.h"
 #include "weights/atomic_file.h"

@@ -5,6 +5,7 @@
 #include "engine/base/note.h"
 #include "layers/graphs/graph_runner.h"
 #include "tools/cli/progress.h"
+#include "tools/train/settings/train_options.h"
 #include "tools/train/train_description.h"
 #include "training/equal_processes.h"
 

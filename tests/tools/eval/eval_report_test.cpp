@@ -3,6 +3,7 @@
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/read_rows.h"
 #include "retrieval/statistics/bootstrap.h"
+#include "tests/data/rotated_png.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/page.h"
 #include "tests/tools/train/train_program.h"
@@ -125,6 +126,39 @@ TEST_F(EvalReport, OfEmbeddingsShowsPicturesWhereTheyAre) {
   EXPECT_GT(find_all(page(), "img").size(), 50U);
   EXPECT_TRUE(holds(page().text, "picture cannot be read"));
   EXPECT_FALSE(holds(file_text(in("report.html")), "root:"));
+}
+
+// Pictures are shown as the network saw them, and found beside their file whatever of it is read.
+TEST_F(EvalReport, OfEmbeddingsTurnsPicturesAsTheFileSays) {
+  folder_.classes("pics/test/c", 3, 4);
+  write_rows("e.h5", true);
+  EmbeddingSet set = read_embeddings(in("e.h5"));
+  set.network = std::string(64, '0');
+  set.paths.clear();
+  for (const auto& entry : fs::recursive_directory_iterator(in("pics/test"))) {
+    if (!entry.is_regular_file()) continue;
+    set.paths.push_back(fs::relative(entry.path(), folder_.path()).string());
+    folder_.write(set.paths.back(), rotated_png(file_text(entry.path().string())));
+  }
+  ASSERT_EQ(set.paths.size(), 12U);
+  std::vector<std::vector<std::string>> shown;
+  for (const char* exif : {"ignore", "turn"}) {
+    set.exif = exif;
+    write_embeddings(in("e.h5"), set);
+    ASSERT_EQ(run_to_end(eval({"--embeddings", in("e.h5:/embeddings"), "--labels", in("e.h5"),
+                               "--report", in("report.html")}),
+                         "/")
+                  .code,
+              0);
+    std::vector<std::string>& sources = shown.emplace_back();
+    const PageElement root = page();
+    for (const PageElement* image : find_all(root, "img")) {
+      sources.push_back(image->attribute("src"));
+    }
+  }
+  ASSERT_FALSE(shown[0].empty());
+  EXPECT_EQ(shown[0].size(), shown[1].size());
+  EXPECT_NE(shown[0], shown[1]);
 }
 
 TEST_F(EvalReport, TwoRunsAreCompared) {

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/note.h"
+#include "retrieval/files/array_file.h"
 
 #include <fmt/format.h>
 
@@ -64,7 +65,8 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   const std::string& path = rows.set.paths[static_cast<std::size_t>(row)];
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) return path;
-  const std::filesystem::path beside = std::filesystem::path(rows.name).parent_path() / path;
+  const std::filesystem::path file = file_and_name(rows.name).file;
+  const std::filesystem::path beside = file.parent_path() / path;
   return std::filesystem::exists(beside, ignored) ? beside.string() : path;
 }
 

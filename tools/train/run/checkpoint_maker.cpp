@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/system/host_memory.h"
+#include "tools/train/settings/train_options.h"
 #include "training/equal_processes.h"
 #include "weights/sealed_file.h"
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -46,8 +45,7 @@ void StepPipeline::finish() {
 }
 
 void StepPipeline::count(const StepResult& result) {
-  // With a loss scale that is still too large, an overflow may reach the loss.
-  if (std::isfinite(result.loss)) run_.loss_sum += result.loss;
+  run_.loss_sum += result.loss;
   ++run_.batch;
   run_.step = trainer_.steps();
   if (result.valid_queries == 0) {
@@ -56,7 +54,7 @@ void StepPipeline::count(const StepResult& result) {
         fmt::format("step {}: no image of the batch had another of its class to find, so that "
                     "nothing was learnt; said once",
                     run_.step));
-  } else if (std::isfinite(result.loss) && still_loss_.add(result.loss)) {
+  } else if (still_loss_.add(result.loss)) {
     note_first(
         "still loss",
         fmt::format("step {}: the loss has been {:.4f} for {} batches on end, as it is where "

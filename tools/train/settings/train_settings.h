@@ -1,12 +1,9 @@
-// All settings of `train`, their flags, and the options derived from them.
+// All settings of `train`, and which of them go together. Their flags: train_flags.h; the options of the
+// library that follow from them: train_options.h.
 #pragma once
 
-#include "data/images/augment.h"
-#include "data/loader/loader.h"
-#include "tools/cli/cli.h"
 #include "tools/train/settings/setting_table.h"
-#include "training/embed.h"
-#include "training/trainer.h"
+#include "weights/checkpoint.h"
 
 #include <cstdint>
 #include <set>
@@ -81,10 +78,6 @@ struct TrainSettings {
   bool allow_changed_data = false;
 };
 
-// Adds the flags in groups. `recipe`, `out`, `resume` and `allow_changed_data` are not settings of
-// a run and not in the table.
-void add_train_options(Flags& flags, SettingTable& table, TrainSettings& settings);
-
 // Throws UsageError if flags contradict each other. Call before applying any other source.
 void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);
 
@@ -118,14 +111,5 @@ std::int64_t batch_step(const TrainSettings& settings, int processes);
 // Throws UsageError unless `processes` can share the batch equally, and chunks the share of each.
 // classes: of the training set, which limit the batch that is advised.
 void check_shares(const TrainSettings& settings, int processes, std::int64_t classes);
-
-std::string sampler_spec(const TrainSettings& settings);  // as make_sampler() takes it
-ModelDescription model_description(const TrainSettings& settings);
-AugmentOptions augment_options(const TrainSettings& settings);
-LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed);
-EmbedOptions embed_options(const TrainSettings& settings);  // for the held-out classes
-// steps: of one epoch; classes: of the training set.
-TrainerOptions trainer_options(const TrainSettings& settings, std::uint64_t seed,
-                               std::int64_t steps, std::int64_t classes);
 
 }  // namespace rk

@@ -5,10 +5,14 @@
 #include "data/spec.h"
 #include "engine/base/error.h"
 #include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
+#include "tools/train/settings/train_flags.h"
+#include "tools/train/settings/train_options.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <set>
 
 namespace rk {
@@ -229,6 +233,20 @@ TEST(TrainSettings, RatesAndEpochsThatCannotBeNameTheirFlags) {
   EXPECT_EQ(refusal({"--momentum", "1"}), "--momentum 1: must be below 1; for example 0.9");
   EXPECT_EQ(refusal({"--schedule", "milestones", "--drop-at", "3,1"}),
             "--drop-at 3,1: the epochs must ascend; give 1,3");
+}
+
+// The path of a data set is made absolute, and written with its options into the run's settings.
+TEST(TrainSettings, AFolderWhoseNameReadsAsAnOptionIsRefused) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "lr=3,wd=1");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path() / "lr=3,wd=1");
+  const std::string said = message_of<UsageError>([] {
+    Parsed parsed({"--data", "folder:photos,val_classes=0.2", "--out", "r"});
+  });
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(said.starts_with("folder:photos,val_classes=0.2: its absolute path ")) << said;
+  EXPECT_TRUE(holds(said, "lr=3,wd=1/photos holds a comma and a =")) << said;
 }
 
 TEST(TrainSettings, ImagesTooSmallForTheNetworkNameTheLeastSize) {
