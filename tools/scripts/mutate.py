@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT = 600  # seconds for one run of tests, which a fault may hang
 # Suites whose tests start the programs.
 RUN_PROGRAMS = ("Run", "TrainProgram", "TrainProcesses", "ProgramFlags", "CheckpointValues", "Convert.", "EvalOfFiles",
-                "fault_test:")
+                "EvalReport", "fault_test:")
 
 
 def faults(only):
