@@ -151,7 +151,8 @@ class Temporary {
   bool created_ = false;
 };
 
-// Gives the file at `path`, if there is one, the second name `previous`, replacing any file of that name.
+// Gives the file at `path`, if there is one, the second name `previous`, replacing any file of that
+// name.
 void keep_as(const std::string& path, const std::string& previous, FileCalls& calls) {
   const std::string second = temporary_name(previous);
   ::unlink(second.c_str());

@@ -81,7 +81,8 @@ struct Resumable {
   bool last_damaged = false;               // last.h5 is among the skipped
 };
 
-// Whether find_resumable() finds something to look at. Throws SystemError if the system does not say.
+// Whether find_resumable() finds something to look at. Throws SystemError if the system does not
+// say.
 bool holds_checkpoint(const std::string& folder);
 
 // Returns the newest valid checkpoint. Throws InputError if the folder has checkpoints but no valid

@@ -13,7 +13,8 @@
 namespace rk {
 namespace {
 
-// What members do: an exception that left a thread, memory that has run out for one, would end the program.
+// What members do: an exception that left a thread, memory that has run out for one, would end the
+// program.
 class MembersWork {
  public:
   MembersWork(void (*work)(void*, int, int), void* argument) : work_(work), argument_(argument) {}

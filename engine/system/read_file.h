@@ -40,8 +40,8 @@ class RegularFile {
   FileIdentity identity_;
 };
 
-// Whether there is anything of that name, a link's target included. Throws as above if the system does not
-// say: a file that only cannot be looked at is not a missing one.
+// Whether there is anything of that name, a link's target included. Throws as above if the system
+// does not say: a file that only cannot be looked at is not a missing one.
 bool file_exists(const std::string& path);
 
 std::vector<std::byte> read_file(const std::string& path, std::size_t max_bytes);

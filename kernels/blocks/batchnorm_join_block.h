@@ -101,12 +101,12 @@ template <class T> struct BatchNormJoin {
   }
 };
 
-// One row of three tensors has as many loads in flight as two rows in the other passes, and leaves
-// registers for as many threads.
-inline constexpr int kRowsAtOnce = 1;
-
 // The inputs of both backward passes.
 template <class T> struct BatchNormJoinBackward {
+  // One row of three tensors has as many loads in flight as two rows in the other passes, and
+  // leaves registers for as many threads.
+  static constexpr int kRowsAtOnce = 1;
+
   std::int64_t rows = 0;
   int channels = 0;
   const T* y = nullptr;
@@ -161,7 +161,7 @@ template <class T> struct BatchNormJoinGradientSums {
         [&](int channel, int first, int end, int step, auto& sums) {
           const std::int64_t origin = tiles.origin(tile, channel);
           const int column = channel - tiles.first_column(block.index());
-          for_rows_together<kRowsAtOnce>(
+          for_rows_together<BatchNormJoinBackward<T>::kRowsAtOnce>(
               first, end, step,
               [&](int row) { return in.template load<kWidth>(origin, row * in.channels); },
               [&]<int kRows>(int, auto& held) {
@@ -221,7 +221,7 @@ template <class T> struct BatchNormJoinGradientApply {
       const std::int64_t origin = tiles.origin(tiles.row_tile(block.index()), channel);
       const int column = channel - tiles.first_column(block.index());
       const int both = first + last_row(first, end, step);
-      for_rows_together<kRowsAtOnce>(
+      for_rows_together<BatchNormJoinBackward<T>::kRowsAtOnce>(
           first, end, step,
           [&](int row) { return in.template load<kWidth>(origin, (both - row) * in.channels); },
           [&]<int kRows>(int row, auto& held) {

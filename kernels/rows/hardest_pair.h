@@ -23,10 +23,10 @@ struct HardestPairPieces {
   std::int64_t bytes;
 };
 
-// `index` is scratch of in.member_count.
+// index[0..p): the positives, as gather_positives() finds them.
 template <class Team, class S>
-RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int* index) {
-  const int p = gather_positives(team, in, index);
+RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, const int* index,
+                                  int p) {
   const auto positive = team.arg_max(p, [&](int j) { return -in.scores[index[j]]; });
   // Plain pointers and numbers: values behind a reference would be reloaded at every column, and
   // the search would take at least three times as long.
@@ -40,6 +40,13 @@ RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int
   // If every positive's score is NaN, arg_max finds no index.
   const int lowest = positive.index < 0 ? 0 : positive.index;
   return {-positive.value, negative.value, index[lowest], negative.index};
+}
+
+// `index` is scratch of in.member_count.
+template <class Team, class S>
+RK_FN HardestPair<S> hardest_pair(const Team& team, const GalleryRow<S>& in, int* index) {
+  const int p = gather_positives(team, in, index);
+  return hardest_pair(team, in, index, p);
 }
 
 // dLoss/ds of a query whose loss depends on its hardest pair alone.

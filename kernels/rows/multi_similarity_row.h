@@ -40,7 +40,8 @@ template <class S> struct MultiSimilarityRow {
                         S* loss, void* memory) {
     const Pieces at(Scratch(memory), in.columns, in.member_count);
     const int columns = pad(in.columns);
-    const HardestPair<S> hardest = hardest_pair(team, in, at.index);
+    const int p = gather_positives(team, in, at.index);
+    const HardestPair<S> hardest = hardest_pair(team, in, at.index, p);
     const S m = hardest.positive;
     const S most = hardest.negative;
     const bool any = !params.mining || m - params.epsilon < most;
@@ -51,7 +52,6 @@ template <class S> struct MultiSimilarityRow {
     const S negative_exponent = params.beta * (most - params.base);
     const S negative_shift = any && negative_exponent > 0 ? negative_exponent : S(0);
 
-    const int p = gather_positives(team, in, at.index);
     // Which ones are kept, without a branch in the loops: positives below, negatives above.
     constexpr S kAll = std::numeric_limits<S>::infinity();
     const S below = !any ? -kAll : params.mining ? most : kAll;

@@ -79,9 +79,9 @@ template <class S> class Loss {
 
   virtual void prepare(const Context& context, const LossInput<S>& input) = 0;
 
-  // Computes loss and gradients of the prepared batch. Allocates nothing of its own. May be captured
-  // (engine/device/cuda/graph.h) and replayed for other prepared batches of the same sizes; losses of scores
-  // only for batches with the same targets.
+  // Computes loss and gradients of the prepared batch. Allocates nothing of its own. May be
+  // captured (engine/device/cuda/graph.h) and replayed for other prepared batches of the same
+  // sizes; losses of scores only for batches with the same targets.
   void launch(const Context& context, const LossInput<S>& input, const LossGradients<S>& gradients);
 
   // Called after launch(), for its batch; at most two values may be fetched and not yet taken.

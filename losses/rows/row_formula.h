@@ -1,5 +1,6 @@
-// What a loss that is computed row by row (losses/rows/row_loss.h) adds to its row kernel: which queries count,
-// and what their losses are multiplied by. A formula is one of the two means below, with
+// What a loss that is computed row by row (losses/rows/row_loss.h) adds to its row kernel: which
+// queries count, and what their losses are multiplied by. A formula is one of the two means below,
+// with
 //   using Row = SmoothApRow<S>;   the kernel
 //   Row::Params params;
 // and overrides of what differs. Of coupled rows without a Row::finish the formula has

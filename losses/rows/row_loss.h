@@ -1,5 +1,5 @@
-// A loss computed row by row: similarities, one row kernel, gradient; on either device. A RowFormula
-// (losses/rows/row_formula.h) describes a loss of this kind.
+// A loss computed row by row: similarities, one row kernel, gradient; on either device. A
+// RowFormula (losses/rows/row_formula.h) describes a loss of this kind.
 //
 // If rows are coupled by sums over all of them (counts, histograms), Row::measure writes a row's
 // stats, which are added up in the order of the rows; Row::finish (kernels/rows/batch_numbers.h)

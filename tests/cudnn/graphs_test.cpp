@@ -230,7 +230,8 @@ TEST_P(CudnnGraphs, RowsApartNeedNoCompiler) {
   EXPECT_GT(count, 0);
 }
 
-// Compiles, of each kind drawn, the graph of the smallest images; graphs of a kind differ only in sizes.
+// Compiles, of each kind drawn, the graph of the smallest images; graphs of a kind differ only in
+// sizes.
 TEST_P(CudnnChips, CompileEveryKindOfKernel) {
   const auto& [gpu, precision] = GetParam();
   using Kind = std::pair<std::vector<Graph::Op>, bool>;

@@ -50,8 +50,8 @@ TEST(Parallel, NestedCallsCoverTheirRanges) {
   for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit, 1);
 }
 
-// An exception that left a thread would end the program, and one that left others behind would let them write
-// to memory that is no longer theirs.
+// An exception that left a thread would end the program, and one that left others behind would let
+// them write to memory that is no longer theirs.
 TEST(Parallel, AnExceptionReachesTheCallerOnceAllHaveEnded) {
   for (const int threads : {1, 2, 3, 8}) {
     for (const int failing : {0, threads - 1}) {

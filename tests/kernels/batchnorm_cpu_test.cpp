@@ -1,6 +1,6 @@
-// The CPU's passes of batch normalisation against their definition in double, on drawn layouts: planes within
-// and beyond the rows that are summed at once, channels of every vector width, tensors that are stored past the
-// caches.
+// The CPU's passes of batch normalisation against their definition in double, on drawn layouts:
+// planes within and beyond the rows that are summed at once, channels of every vector width,
+// tensors that are stored past the caches.
 #include "kernels/cpu/batchnorm_cpu.h"
 
 #include "engine/base/random.h"
@@ -77,7 +77,8 @@ void expect_the_definition(const Drawn& drawn) {
     squares[c] += (drawn.x[i] - means[c]) * (drawn.x[i] - means[c]);
   });
   for (std::size_t c = 0; c < channels; ++c) {
-    // Sums in float over at most 128 rows, each off by a few 2^-24 of numbers up to 5, then in double.
+    // Sums in float over at most 128 rows, each off by a few 2^-24 of numbers up to 5, then in
+    // double.
     ASSERT_NEAR(mean[c], means[c], 2e-6);
     ASSERT_NEAR(variance[c], squares[c] / count, 2e-5 * (squares[c] / count) + 1e-9);
   }

@@ -1,5 +1,5 @@
-// The collectives of every team against plain loops: SerialTeam; ThreadTeam and BlockTeam, the latter on
-// blocks emulated by host threads, where every thread must get the same result.
+// The collectives of every team against plain loops: SerialTeam; ThreadTeam and BlockTeam, the
+// latter on blocks emulated by host threads, where every thread must get the same result.
 #include "kernels/team.h"
 
 #include "engine/base/random.h"

@@ -60,8 +60,8 @@ class DeviceLossCase {
   // A bound that no error comes near would let wrong code pass. On large batches errors cancel in
   // the mean, and most sigmoids are flat: there, errors are 1e-5 to 1e-2 of the bounds. Where a few
   // pairs lie within the width of a sigmoid or bin, they were 4e-4 to 0.1 of those of the value,
-  // 1e-3 to 0.4 of those of the gradient: Reference::share_reached is a third of the least. Not for losses of scores,
-  // which are compared without a bound.
+  // 1e-3 to 0.4 of those of the gradient: Reference::share_reached is a third of the least. Not for
+  // losses of scores, which are compared without a bound.
   void comes_near_its_bounds() {
     const reference::Reference& reference = reference::reference_of(spec_);
     const double width = 1 / (1 + reference.term(spec_.values).steepness);

@@ -150,8 +150,8 @@ TEST(MultiSimilarity, QueriesThatNothingIsLeftOfAreZero) {
   for (const float g : result.grad) EXPECT_EQ(g, 0);
 }
 
-// In float 1 - 0.1 is below these negatives, which + 0.1 are 1: whether any pair is left, and which, must be
-// the same question.
+// In float 1 - 0.1 is below these negatives, which + 0.1 are 1: whether any pair is left, and
+// which, must be the same question.
 TEST(MultiSimilarity, PairsThatMiningLeavesByARoundingAreWhole) {
   const Context context(1);
   const LossSpec spec = parse_loss("multi_similarity:beta=300");

@@ -23,7 +23,8 @@ struct KernelCase {
 
 const std::vector<KernelCase>& kernel_cases();
 
-// The kernels of kernels/cuda/*_kernels.h that no case run so far has had, without their template arguments.
+// The kernels of kernels/cuda/*_kernels.h that no case run so far has had, without their template
+// arguments.
 std::vector<std::string> kernels_never_run();
 
 }  // namespace rk::race

@@ -501,8 +501,9 @@ class OverflowTest : public TrainerTest {
   }
 };
 
-// A maximum pool passes over most NaN, so one inside the network may be gone before the loss. Filters whose sums overflow both ways make NaN out of finite weights; with batch statistics
-// the step must notice wherever that happens, and change nothing.
+// A maximum pool passes over most NaN, so one inside the network may be gone before the loss.
+// Filters whose sums overflow both ways make NaN out of finite weights; with batch statistics the
+// step must notice wherever that happens, and change nothing.
 TEST_F(OverflowTest, NoNanOfAHiddenLayerGoesUnseenWithBatchStatistics) {
   for (const char* layer : {"conv1.weight", "layer1.0.conv1.weight", "layer2.0.conv2.weight",
                             "layer2.0.downsample.0.weight", "layer4.1.conv2.weight"}) {

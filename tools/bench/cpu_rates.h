@@ -1,11 +1,11 @@
-// The rates at which the processor's cores move bytes and evaluate sigmoids, measured, from which `bench`
-// computes its floors.
+// The rates at which the processor's cores move bytes and evaluate sigmoids, measured, from which
+// `bench` computes its floors.
 #pragma once
 
 namespace rk {
 
-// Bytes per second, read and written, of all threads together, for arrays of that size, since arrays
-// that fit into the caches are faster.
+// Bytes per second, read and written, of all threads together, for arrays of that size, since
+// arrays that fit into the caches are faster.
 double cpu_copy_rate(int threads, double array_bytes);
 
 // Sigmoids per second of all threads together, on data that stays in the L1 cache: those of the row

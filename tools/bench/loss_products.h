@@ -13,12 +13,13 @@ namespace rk {
 
 class LossProducts {
  public:
-  // What `input` and `output` point to must outlive this object; products of gradients overwrite the
-  // output's.
+  // What `input` and `output` point to must outlive this object; products of gradients overwrite
+  // the output's.
   LossProducts(const Context& context, const LossInput<float>& input, LossOutput<float>& output,
                const LossShape& shape, const LossEntry& entry);
 
-  // All products of the loss: S, and the gradients of embeddings and proxies from a matrix of S's size.
+  // All products of the loss: S, and the gradients of embeddings and proxies from a matrix of S's
+  // size.
   void run();
   // One GEMM of the loss's size, n x n x dim or, for proxies, n x classes x dim.
   void plain();

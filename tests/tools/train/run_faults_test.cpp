@@ -295,8 +295,8 @@ TEST_F(RunFaults, ASaveInBetweenMayFail) {
   EXPECT_TRUE(same_file("straight/last.h5", "run/last.h5"));
 }
 
-// A checkpoint that only cannot be looked at is the newest one all the same: a run that went on from the one
-// before, or anew, would replace it.
+// A checkpoint that only cannot be looked at is the newest one all the same: a run that went on
+// from the one before, or anew, would replace it.
 TEST_F(RunFaults, ACheckpointThatCannotBeLookedAtIsNotMissing) {
   ASSERT_EQ(run(command("run")).code, 0);
   const std::string last = file_text(in("run/last.h5"));

@@ -573,8 +573,9 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
 }
 
 // A run needs the network's parameters ten times, for training and saving, what evaluation takes
-// besides, and part of the pictures. ResNet-20 has fewer of these than its activations take, so that chunks help. If that does not fit, a given --batch must be refused with
-// advice that works; a default batch must be split.
+// besides, and part of the pictures. ResNet-20 has fewer of these than its activations take, so
+// that chunks help. If that does not fit, a given --batch must be refused with advice that works; a
+// default batch must be split.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
     folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",

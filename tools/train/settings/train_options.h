@@ -1,5 +1,5 @@
-// The options of network, trainer, loader and evaluation that follow from the settings of `train`, once
-// resolve() has made them explicit.
+// The options of network, trainer, loader and evaluation that follow from the settings of `train`,
+// once resolve() has made them explicit.
 #pragma once
 
 #include "data/images/augment.h"

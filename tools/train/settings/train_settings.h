@@ -1,5 +1,5 @@
-// All settings of `train`, and which of them go together. Their flags: train_flags.h; the options of the
-// library that follow from them: train_options.h.
+// All settings of `train`, and which of them go together. Their flags: train_flags.h; the options
+// of the library that follow from them: train_options.h.
 #pragma once
 
 #include "tools/train/settings/setting_table.h"
