@@ -16,12 +16,13 @@
 //
 // A step allocates nothing. The loss and the gradient's norm are checked before the optimizer
 // changes anything: if one is not finite, the step ends in a DivergedError and the parameters are
-// those from before the step, even if a GPU has begun the next step by then. ReLU turns NaN into 0.
-// With batch statistics this hides no NaN: the channel's mean is not finite, and so neither is the
-// gradient. With frozen ones, a NaN shows up wherever a layer's input holds an infinity (0 * inf in
-// the gradient of its weight), as happens when values grow from layer to layer. Filters whose sums
-// all overflow to both sides at once go unnoticed, because they output 0 and do not change, like
-// dead units; sound() finds the weights that cause this before a checkpoint is written.
+// those from before the step, even if a GPU has begun the next step by then. A maximum pool passes
+// over most NaN, and so may a ReLU that a library fuses into a convolution. With batch statistics
+// this hides no NaN: the channel's mean is not finite, and so neither is the gradient. With frozen
+// ones, a NaN shows up wherever a layer's input holds an infinity (0 * inf in the gradient of its
+// weight), as happens when values grow from layer to layer. Filters whose sums all overflow to both
+// sides at once go unnoticed, because they output 0 and do not change, like dead units; sound()
+// finds the weights that cause this before a checkpoint is written.
 #pragma once
 
 #include "data/loader/loader.h"

@@ -2,6 +2,7 @@
 
 #include "engine/device/cuda/context.h"
 #include "engine/device/pinned_buffer.h"
+#include "engine/device/precision.h"
 #include "tests/support/stored_images.h"
 #include "tests/support/within.h"
 
@@ -114,6 +115,29 @@ void compare_with_cpu(const LayerCase& layer, const Context& gpu) {
   // A layer without a matrix product computes in float32 under tf32 too, but by graphs.
   if (layer.name.starts_with("batchnorm_batch")) {
     compare(layer, compute(layer, gpu, Precision::kTf32), expected);
+  }
+}
+
+void compare_nan_with_cpu(const LayerCase& layer, const Context& gpu) {
+  LayerCase spoilt = layer;
+  spoilt.inputs = [&](std::uint64_t seed) {
+    std::vector<std::vector<float>> values;
+    for (const NodeHarness::Source& source : layer.sources) {
+      values.push_back(noise(source.shape.elements(), seed + values.size()));
+    }
+    values[0][values[0].size() / 2] = std::nanf("");
+    return values;
+  };
+  const auto is_nan = [&](const Context& context, Precision precision) {
+    std::vector<bool> out;
+    for (const float y : compute(spoilt, context, precision).tensors[0])
+      out.push_back(std::isnan(y));
+    return out;
+  };
+  const std::vector<bool> expected = is_nan(Context(2), Precision::kFp32);
+  EXPECT_NE(std::ranges::count(expected, true), 0);
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32}) {
+    EXPECT_EQ(is_nan(gpu, precision), expected) << name_of(precision);
   }
 }
 

@@ -11,4 +11,8 @@ namespace rk::testing {
 // gtest expectations.
 void compare_with_cpu(const LayerCase& layer, const Context& gpu);
 
+// Puts NaN into one element of the first input: the output must be NaN exactly where the CPU's is,
+// by our own kernels and by the library's graphs.
+void compare_nan_with_cpu(const LayerCase& layer, const Context& gpu);
+
 }  // namespace rk::testing

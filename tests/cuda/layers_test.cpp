@@ -18,6 +18,16 @@ TEST_F(CudaLayers, ComputeWhatTheCpuDoes) {
   }
 }
 
+// A channel that is not a number must not become zeros that the loss takes for an image's.
+TEST_F(CudaLayers, NormalisationsAndRelusKeepNanAsTheCpuDoes) {
+  const Context gpu(1, Device{.cuda = true});
+  for (const testing::LayerCase& layer : testing::layer_cases()) {
+    if (!layer.name.starts_with("batchnorm_") && layer.name != "relu") continue;
+    SCOPED_TRACE(layer.name);
+    testing::compare_nan_with_cpu(layer, gpu);
+  }
+}
+
 TEST_F(CudaLayers, ProductsMatchThreeLoopsInDouble) {
   const Context gpu(1, Device{.cuda = true});
   // A shape that the library refuses does not hide the others.

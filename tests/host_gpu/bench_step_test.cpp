@@ -64,6 +64,7 @@ TEST(BenchStepDevice, KnowsTheCards) {
   EXPECT_EQ(dense_rate("NVIDIA A100-SXM4-80GB", Precision::kTf32), 156e12 / 2);
   EXPECT_EQ(dense_rate("NVIDIA H100 PCIe", Precision::kFp16), 756e12 / 2);
   EXPECT_EQ(dense_rate("another", Precision::kFp32), 0);
+  EXPECT_EQ(dense_rate("NVIDIA RTX A1000", Precision::kFp32), 0);  // holds "A100"
 }
 
 TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {

@@ -28,8 +28,8 @@ namespace {
 constexpr std::int64_t kBlockRows = 4096;
 constexpr std::int64_t kBlockColumns = 8192;
 
-// Unit vectors around class centres of unit length, with enough spread that retrieval is neither
-// hopeless nor perfect.
+// Unit vectors around random class centres, the noise twice as long as these, so that retrieval is
+// neither hopeless nor perfect.
 EmbeddingSet make_set(const Context& context, std::int64_t n, std::int64_t dim,
                       std::int64_t classes, std::uint64_t seed, std::int64_t first) {
   EmbeddingSet set;

@@ -49,7 +49,8 @@ class BenchStep final : public Command {
     flags.add("--bn", bn_, "batch norm on the batch's statistics, or frozen running ones")
         .check(one_of({"train", "frozen"}));
     flags.add("--loss", loss_, "ranking loss, NAME[:key=value,...]");
-    flags.add("--repeats", repeats_, "timed pairs").check(in_range(1, 1000));
+    flags.add("--repeats", repeats_, "timed steps; on the CPU each beside its floor")
+        .check(in_range(1, 1000));
     flags.add_switch("--nodes", nodes_, "also the time of every node");
     flags.add("--precision", precision_, "on a GPU: fp32, tf32, fp16 or bf16")
         .check(one_of(precision_names()));
@@ -62,14 +63,16 @@ class BenchStep final : public Command {
         .type_name("FILE");
     flags
         .add("--tune", tune_,
-             "on a GPU: time every engine of every convolution and every way of batch "
+             "on a GPU: time up to 12 engines of every convolution and every way of batch "
              "normalisation first, and write the fastest to this file, for --plans; what the file "
              "has already is not timed again")
         .type_name("FILE");
     flags
         .add("--tune-seconds", tune_seconds_,
-             "with --tune: start no new timing after this many seconds; another --tune goes on")
-        .check(in_range(1, 1000000));
+             "with --tune: start no new timing after this many seconds; another --tune goes on; 0: "
+             "no "
+             "limit")
+        .check(in_range(0, 1000000));
     flags.add_switch(
         "--fusions", fusions_,
         "on a GPU, fp16 and --bn train: also what the step would gain if the convolutions "

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 
 namespace rk {
@@ -45,8 +46,18 @@ double dense_rate(const std::string& gpu, Precision precision) {
                                                   {"H100", {67, 494.5, 989, 989}},
                                                   {"A100", {19.5, 156, 312, 312}},
                                                   {"B200", {75, 1100, 2200, 2200}}}};
+  const auto is = [&](const std::string& name) {
+    const std::size_t at = gpu.find(name);
+    if (at == std::string::npos) return false;
+    const auto part_of_a_word = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0;
+    };
+    const std::size_t end = at + name.size();
+    return (at == 0 || !part_of_a_word(gpu[at - 1])) &&
+           (end == gpu.size() || !part_of_a_word(gpu[end]));
+  };
   for (const Card& card : kCards) {
-    if (gpu.find(card.name) == std::string::npos) continue;
+    if (!is(card.name)) continue;
     return card.tera_flop[static_cast<std::size_t>(precision)] * 1e12 / 2;
   }
   return 0;

@@ -55,7 +55,7 @@ void add_common(Flags flags, const Command& command, CommonOptions& common) {
       .check({in_range(0, 4096).problem})
       .group(group);
   // Unsigned numbers wrap around silently in CLI11 2.1; -1 must not become the largest seed.
-  flags.add("--seed", common.seed, "seed of every random number")
+  flags.add("--seed", common.seed, "seed of all random numbers, where the command draws any")
       .check(whole_number(0))
       .group(group);
   flags
@@ -67,7 +67,9 @@ void add_common(Flags flags, const Command& command, CommonOptions& common) {
   flags.add_switch("--force", common.force, "let results replace files that are no earlier results")
       .group(group);
   const Flag quiet = flags.add_switch("-q,--quiet", common.quiet, command.quiet_help());
-  flags.add_switch("-v,--verbose", common.verbose, "say more").excludes(quiet).group(group);
+  flags.add_switch("-v,--verbose", common.verbose, command.verbose_help())
+      .excludes(quiet)
+      .group(group);
   quiet.group(group);
 }
 

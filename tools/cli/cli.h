@@ -49,8 +49,9 @@ class Command {
   virtual void run(const CommonOptions& common) = 0;
   // Whether `common.device` may be a GPU. If not, `auto` chooses the CPU and `cuda` is refused.
   virtual bool runs_on_cuda() const { return false; }
-  // What --quiet does, for --help.
+  // What --quiet and --verbose do, for --help.
   virtual const char* quiet_help() const { return "no progress, no notes"; }
+  virtual const char* verbose_help() const { return "always say which device computes, and why"; }
   // A folder that run() makes if it is missing, in which --json may be, as flags name it; empty:
   // none.
   virtual std::string makes_folder() const { return ""; }

@@ -93,6 +93,7 @@ std::string digest_note(const std::string& path, const std::string& sha256) {
 class Convert final : public Command {
  public:
   const char* quiet_help() const override { return "print nothing but --list and --dry-run"; }
+  const char* verbose_help() const override { return "also name every tensor that is left out"; }
   void add_options(Flags& flags) override {
     flags.add("in", in_, "the file to read").type_name("IN");
     flags.add("out", out_, "the file to write").check(file_name()).type_name("OUT");

@@ -15,6 +15,7 @@ void ReportOptions::add_to(Flags& flags) {
            "two runs (folders, of which best.h5 is taken, or checkpoints) on the same --data, "
            "with the interval of their difference; --report draws them side by side")
       .type_name("RUN_A RUN_B")
+      .default_text("")
       .expected(1, 1000);  // so that a third run is refused, not ignored
 }
 

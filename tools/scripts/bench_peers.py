@@ -221,8 +221,13 @@ def print_table(results):
                 f"; {row['note']}" if "note" in row else "")
         order = f"O({row['order']})" if "order" in row else ""
         print(f"| `{row['loss']}` | {row['peer'] or ''} | {order} | {row['n']} | "
-              f"{row['ours_ms']['median']:.2f} | {row['gemm_ms']:.2f} | {100 * row['share']:.0f} % | "
+              f"{row['ours_ms']['median']:.2f} | {row['gemm_ms']:.2f} | {share_text(row)} | "
               f"{theirs} | {ratio} | {verdict} |")
+
+
+def share_text(row):
+    """The share of its floor; "-" where the loss skips products with zeros, all of which the floor counts."""
+    return "-" if row["share"] is None else f"{100 * row['share']:.0f} %"
 
 
 def print_summary(results):
@@ -241,11 +246,11 @@ def print_summary(results):
         elif row["peer"]:
             cell += f" / {row['note']}"
         lines.setdefault((row["loss"], row["peer"] or "no public code"), {})[row["n"]] = (
-            cell, f"{100 * row['share']:.0f}")
+            cell, share_text(row))
     for (loss, peer), cells in lines.items():
         shares = ", ".join(cells[n][1] if n in cells else "-" for n in sizes)
         print(f"| `{loss}` | {peer} | " +
-              " | ".join(cells[n][0] if n in cells else "" for n in sizes) + f" | {shares} % |")
+              " | ".join(cells[n][0] if n in cells else "" for n in sizes) + f" | {shares} |")
     for n in sizes:
         alone = [row["gemm_ms"] for row in results["rows"] if row["n"] == n and
                  not row["loss"].startswith(("nsl", "proxy"))]

@@ -27,11 +27,9 @@ share=$((seconds / ${#targets[@]}))
 
 # fuzz TARGET: prints the target's line of the table, and what broke it.
 fuzz() {
-  local target=$1 log=$build/$1.log outcome=ok seeds=() folder
+  local target=$1 log=$build/$1.log outcome=ok seeds=()
   mkdir -p "$build/corpus/$target"
-  for folder in "tests/fuzz/corpus/$target"; do
-    if [ -d "$folder" ]; then seeds+=("$folder"); fi
-  done
+  if [ -d "tests/fuzz/corpus/$target" ]; then seeds+=("tests/fuzz/corpus/$target"); fi
   if [ "$target" = decode_fuzz ]; then seeds+=(tests/golden/images/files tests/golden/images/bad); fi
   if [ "$target" = npy_fuzz ]; then seeds+=(tests/golden/arrays); fi
   "$build/bin/$target" -max_total_time="$share" -timeout=25 -rss_limit_mb=4096 -print_final_stats=1 \

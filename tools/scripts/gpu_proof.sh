@@ -18,7 +18,8 @@
 #            TEST_LIMIT=         seconds for each test of `conformance` (90), and each run of `starts` and `losses` (40)
 #            PARALLEL=6          tests of `conformance` at a time
 #            COMMIT=...          the commit that was built, for folders without git
-# Exit code 0 if no piece failed, 1 if one did or was not finished, 2 for wrong usage, 5 without a GPU.
+# Exit code 0 if no piece that began failed, 1 if one did or was not finished, 2 for wrong usage, 3 without programs
+# that start, 5 without a GPU.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}

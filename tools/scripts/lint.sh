@@ -11,6 +11,7 @@
 set -euo pipefail
 mode=${1:?format, layout, check, drawn or deep}
 mapfile -t sources < <(git ls-files -co --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
+for i in "${!sources[@]}"; do [ -e "${sources[i]}" ] || unset "sources[i]"; done  # deleted, not yet staged
 [ ${#sources[@]} -gt 0 ] || { echo "error: git lists no sources here; lint works in a clone" >&2; exit 1; }
 
 layout() {

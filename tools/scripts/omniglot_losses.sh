@@ -24,7 +24,7 @@ done
 if [ ${#losses[@]} -eq 0 ]; then
   # Losses on scores (rambo_map, rambo_apc) train no embeddings.
   for name in $("$build/bin/probe" --help | sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p'); do
-    "$build/bin/probe" --loss "$name" --help | grep -q 'reads /embeddings' && losses+=("$name")
+    grep -q 'reads /embeddings' <<<"$("$build/bin/probe" --loss "$name" --help)" && losses+=("$name")
   done
 fi
 

@@ -22,13 +22,17 @@ for folder in "$train_set" "$data/images_background_small2"; do
 done
 mkdir -p "$out"
 
-# run NAME FLAG...: trains into $out/NAME, unless that exists.
+# run NAME FLAG...: trains into $out/NAME, or goes on there, unless that run is finished.
 run() {
-  local name=$1
+  local name=$1 code
   shift
   [ -f "$out/$name/finished" ] && return
   # shellcheck disable=SC2086  # flags
-  "$build/bin/train" "$@" ${FLAGS:-} --seed 0 --quiet --out "$out/$name" >"$out/$name.log" 2>&1
+  "$build/bin/train" "$@" ${FLAGS:-} --seed 0 --quiet --resume auto --out "$out/$name" >"$out/$name.log" 2>&1 || {
+    code=$?
+    tail -n 5 "$out/$name.log" >&2
+    exit "$code"
+  }
   touch "$out/$name/finished"
 }
 # number KEY FILE: prints a number from a file that holds one JSON object.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Unit tests in builds that watch memory (AddressSanitizer and UndefinedBehaviorSanitizer) or threads
-# (ThreadSanitizer). Usage: tools/scripts/test_sanitizers.sh address|files|thread [JOBS]
+# (ThreadSanitizer). Usage: tools/scripts/test_sanitizers.sh address|gpu|files|thread [JOBS]
 #   address  all unit tests
+#   gpu      those on the emulated GPU, for which nvcc must be there
 #   files    those of the folders that read files and manage memory, built by clang++ from the same
 #            objects as the fuzz targets (tools/scripts/fuzz.sh): minutes
 #   thread   the loader, the parallel sort, long rankings and the threads themselves

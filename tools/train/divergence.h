@@ -4,8 +4,8 @@
 //   images                  of the batch, named as in messages
 //   layers_of               of several processes: the images that first_layer_not_finite and layers
 //                           come from
-//   first_layer_not_finite  in forward order; null: none. ReLU turns NaN into 0, so a fused layer
-//                           can hide a NaN; then see the gradients
+//   first_layer_not_finite  in forward order; null: none. A maximum pool, or a ReLU that a
+//                           library fuses into a layer, can hide a NaN; then see the gradients
 //   layers                  name, max_abs of the finite output values, number of others
 //   parameters_not_finite, gradients_not_finite   names
 #pragma once

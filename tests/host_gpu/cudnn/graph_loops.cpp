@@ -121,7 +121,8 @@ class Run {
       case Graph::Op::kScale: return each([&](auto i, auto c) { return a[i] * b[c]; });
       case Graph::Op::kBias: return each([&](auto i, auto c) { return a[i] + b[c]; });
       case Graph::Op::kAdd: return each([&](auto i, auto) { return a[i] + b[i]; });
-      case Graph::Op::kRelu: return each([&](auto i, auto) { return a[i] > 0 ? a[i] : 0; });
+      case Graph::Op::kRelu:  // NaN stays, as the front end asks of the library
+        return each([&](auto i, auto) { return a[i] <= 0 ? 0 : a[i]; });
       case Graph::Op::kPositive: return each([&](auto i, auto) { return a[i] > 0 ? 1 : 0; });
       case Graph::Op::kReluGradient: return each([&](auto i, auto) { return b[i] > 0 ? a[i] : 0; });
       case Graph::Op::kMask: return each([&](auto i, auto) { return b[i] != 0 ? a[i] : 0; });

@@ -92,7 +92,8 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
   t.group("Network: backbone, pooling, embedding layer");
   t.add("arch", s.arch, "backbone").check(one_of(network_names()));
   t.add("weights", s.weights,
-        "start from this checkpoint's weights, with its arch, stride-in-1x1, pool, gem-p, dim, "
+        "start from these weights (a checkpoint, or any file that convert reads), with its arch, "
+        "stride-in-1x1, pool, gem-p, dim, "
         "input-mean, input-std, image-size and (for that image-size) resize where they are not "
         "given; empty: from random ones")
       .type_name("FILE");
