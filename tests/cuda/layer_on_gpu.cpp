@@ -129,9 +129,9 @@ void compare_nan_with_cpu(const LayerCase& layer, const Context& gpu) {
     return values;
   };
   const auto is_nan = [&](const Context& context, Precision precision) {
+    const Computed computed = compute(spoilt, context, precision);
     std::vector<bool> out;
-    for (const float y : compute(spoilt, context, precision).tensors[0])
-      out.push_back(std::isnan(y));
+    for (const float y : computed.tensors[0]) out.push_back(std::isnan(y));
     return out;
   };
   const std::vector<bool> expected = is_nan(Context(2), Precision::kFp32);

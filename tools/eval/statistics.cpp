@@ -96,7 +96,8 @@ void StatisticsOptions::add_to(Flags& flags) {
            "add intervals that hold the metrics over all such classes in this share of test sets, "
            "by resampling: 0.95. Two results whose intervals lie apart differ by more than the "
            "choice of pictures; another seed of the training may differ by more")
-      .check(in_range(0.5, 0.999));
+      .check(in_range(0.5, 0.999))
+      .default_text("");
   flags
       .add(
           "--resample", resample,
