@@ -165,7 +165,7 @@ TEST(TripletAll, FloatCountsEveryTripletOfAQuery) {
   ASSERT_GT(expected, 0);
   // 8001 equal numbers, added up in at least 8 chains: each addition may round the same way, by up
   // to 2^-25 on average. A count that stops at 2^24 would lose a third.
-  EXPECT_NEAR(got, expected, 8001 / 8 * 0x1p-25 * expected);
+  EXPECT_NEAR(got, expected, 8001.0 / 8 * 0x1p-25 * expected);
 }
 
 }  // namespace
