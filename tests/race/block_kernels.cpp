@@ -449,9 +449,10 @@ template <class Grid> std::vector<double> around_rows(const Grid& grid) {
                             .gradient = gradient.data(),
                             .dim = kDim,
                             .loss = loss.data()});
-  Array<double> totals(ContrastiveRow<float>::kStats, 8), average(1), lengths(kRows, 9);
+  constexpr int kStats = ContrastiveRow<float>::kStats;
+  Array<double> totals(kStats, 8), average(1), lengths(kRows, 9);
   ContrastiveRow<float>::Params params;
-  for (double* total = totals.data(); total < totals.data() + 4; ++total) *total += 2;
+  for (int i = 0; i < kStats; ++i) totals.data()[i] += 2;
   grid.run(
       FinishRows<ContrastiveRow<float>>{&numbers, totals.data(), &params, nullptr, average.data()});
   Array<float> proxies(kRows * kDim, 10);

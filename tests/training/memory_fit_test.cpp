@@ -44,7 +44,7 @@ TEST(MemoryFit, NamesTheLargestChunkAndBatch) {
             "use --chunk 8 (the batch in pieces) or --batch 8");
 }
 
-// Chunks take 3 GiB more: 40 of 70 images are left, of which 32 divide the batch.
+// Chunks take 3 GiB more: 40 of 64 images are left, of which 32 divide the batch.
 TEST(MemoryFit, ChunksNeedMoreThanAWholeBatch) {
   const MemoryNeed need{.fixed = 2 * kGiB, .per_image = kGiB / 8, .in_parts = 3 * kGiB};
   EXPECT_EQ(images_that_fit(need, 10 * kGiB), 64);
