@@ -258,7 +258,7 @@ TEST(Exif, AgreesWithThePlainReaderAndStaysInsideTheFile) {
   ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
   const std::array<int, 7> telling = {0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF};
   int not_upright = 0;
-  for (int round = 0; round < 200'000; ++round) {
+  for (int round = 0; round < 50'000; ++round) {
     Bytes file = drawn_file(random);
     for (std::int64_t changes = random.below(4); changes > 0; --changes) {
       const auto at =
@@ -277,7 +277,7 @@ TEST(Exif, AgreesWithThePlainReaderAndStaysInsideTheFile) {
     ASSERT_EQ(found, Plain(file).orientation()) << "round " << round << " of seed " << seed;
     not_upright += found == 1 ? 0 : 1;
   }
-  EXPECT_GT(not_upright, 50'000);
+  EXPECT_GT(not_upright, 12'500);
   munmap(two, 2 * page);
 }
 

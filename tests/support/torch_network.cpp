@@ -1,7 +1,9 @@
 #include "tests/support/torch_network.h"
 
+#include "tests/support/repeated.h"
 #include "weights/architectures/registry.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -10,14 +12,14 @@ namespace rk {
 std::vector<float> made_up_values(const NetworkTensor& tensor) {
   std::size_t count = 1;
   for (const std::int64_t d : tensor.dims) count *= static_cast<std::size_t>(d);
-  std::vector<float> values(count);
+  std::vector<float> period(std::min<std::size_t>(count, 7919));
   const std::size_t first = std::hash<std::string>()(tensor.name) % 1000;
   const bool convolution = tensor.kind == NetworkTensor::Kind::kConvolution;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto at = static_cast<float>(first + i % 7919);
-    values[i] = convolution ? 0.05F * std::sin(at) : 1 + at / 8192;
+  for (std::size_t i = 0; i < period.size(); ++i) {
+    const auto at = static_cast<float>(first + i);
+    period[i] = convolution ? 0.05F * std::sin(at) : 1 + at / 8192;
   }
-  return values;
+  return repeated(period, count);
 }
 
 TorchContent torch_network(const std::string& arch, std::int64_t classes) {

@@ -199,12 +199,12 @@ TEST_F(HostileWeights, Case10OverlappingEntries) {
 
 // A directory of 47 MB with a million entries for one file. Read in full, each entry would take
 // several hundred bytes.
-TEST_F(HostileWeights, Case10AMillionEntries) {
+TEST_F(HostileWeights, Case10ManyEntries) {
   const std::string whole = zip_of({{"a", "x"}});
   const std::size_t directory = whole.find("PK\x01\x02"), end = whole.find("PK\x05\x06");
   ASSERT_NE(end, std::string::npos);
   const std::string entry = whole.substr(directory, end - directory);
-  constexpr std::uint32_t kEntries = 1'000'000;
+  constexpr std::uint32_t kEntries = 200'001;
   std::string bytes = whole.substr(0, directory);
   bytes.reserve(directory + kEntries * entry.size() + 100);
   for (std::uint32_t i = 0; i < kEntries; ++i) bytes += entry;
@@ -538,19 +538,19 @@ TEST_F(HostileSafetensors, Case36Metadata) {
 // Headers that would take many times their size in memory: too many tensors, axes or names.
 TEST_F(HostileSafetensors, Case36LongHeaders) {
   std::string many = "{";
-  for (int i = 0; i < 200'000; ++i) {
+  for (int i = 0; i < 100'001; ++i) {
     many += fmt::format(R"({}"{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})",
                         i > 0 ? "," : "", i);
   }
   expect_refused(file(many + "}", 0), "more than 100000 tensors");
   std::string axes = "[0";
-  for (int i = 0; i < 1'000'000; ++i) axes += ",0";
+  for (int i = 0; i < 100'000; ++i) axes += ",0";
   expect_refused(file(one("F32", axes + "]", "[0,0]"), 0), "more than 64 numbers");
   expect_refused(file(one("F32", "[0]", axes + "]"), 0), "more than 64 numbers");
-  expect_refused(file("{\"" + std::string(std::size_t{60} << 20, 'x') + "\":{}}", 0),
+  expect_refused(file("{\"" + std::string(std::size_t{8} << 20, 'x') + "\":{}}", 0),
                  "a name of more than 64 KiB");
   std::string texts = R"({"__metadata__":{)";
-  for (int i = 0; i < 200'000; ++i) texts += fmt::format(R"({}"{}":"")", i > 0 ? "," : "", i);
+  for (int i = 0; i < 100'001; ++i) texts += fmt::format(R"({}"{}":"")", i > 0 ? "," : "", i);
   expect_refused(file(texts + "}}", 0), "more than 100000 metadata");
 }
 

@@ -7,6 +7,7 @@
 #include "tests/support/keras_writer.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/repeated.h"
 #include "tests/support/temporary_folder.h"
 #include "weights/hdf5/file.h"
 
@@ -32,6 +33,7 @@ void expect_algebra(const NetworkWeights& weights, const Values& values, double 
     const auto* conv = weights.find(layer.convolution + ".weight");
     ASSERT_NE(conv, nullptr) << layer.convolution;
     ASSERT_EQ(conv->dims, (std::vector{layer.out, layer.in, layer.side, layer.side}));
+    std::int64_t moved = 0;  // not asserted one by one: there are millions
     for (std::int64_t o = 0; o < layer.out; o += 7) {
       for (std::int64_t i = 0; i < layer.in; ++i) {
         for (std::int64_t y = 0; y < layer.side; ++y) {
@@ -41,11 +43,12 @@ void expect_algebra(const NetworkWeights& weights, const Values& values, double 
                 static_cast<std::size_t>(((y * layer.side + x) * layer.in + from) * layer.out + o);
             const auto here =
                 static_cast<std::size_t>(((o * layer.in + i) * layer.side + y) * layer.side + x);
-            ASSERT_EQ(conv->values[here], kernel[keras]) << layer.convolution;
+            moved += conv->values[here] == kernel[keras] ? 0 : 1;
           }
         }
       }
     }
+    EXPECT_EQ(moved, 0) << layer.convolution;
     const auto vector_of = [&](const char* part) {
       const auto* tensor = weights.find(layer.normalisation + part);
       return tensor == nullptr ? std::span<const float>() : tensor->values;
@@ -78,13 +81,13 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
                                        const std::vector<std::int64_t>& dims) {
           std::int64_t count = 1;
           for (const std::int64_t d : dims) count *= d;
-          std::vector<float>& out = drawn[layer + "/" + part];
           // Few different values, so that writing them is quick; the index tells places apart.
           const auto seed = static_cast<double>(random.below(1000));
-          for (std::int64_t i = 0; i < count; ++i) {
-            out.push_back(static_cast<float>(0.01 * seed + 0.001 * static_cast<double>(i % 9973)));
+          std::vector<float> period(9973);
+          for (std::size_t i = 0; i < period.size(); ++i) {
+            period[i] = static_cast<float>(0.01 * seed + 0.001 * static_cast<double>(i));
           }
-          return out;
+          return drawn[layer + "/" + part] = repeated(period, static_cast<std::size_t>(count));
         });
     folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     const NetworkWeights weights =

@@ -5,6 +5,7 @@
 #include "tests/host_gpu/rounding.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <tuple>
@@ -72,6 +73,43 @@ void spoil(const Tensor& tensor, void* data) {
                             row * size_of(tensor.type));
   }
 }
+
+// Adds multiples of other rows to a row, four at a time: the row is then loaded and stored a
+// quarter as often.
+class Combination {
+ public:
+  Combination(double* row, std::int64_t length) : row_(row), length_(length) {}
+  Combination(const Combination&) = delete;
+  Combination& operator=(const Combination&) = delete;
+  ~Combination() {
+    for (std::size_t t = 0; t < used_; ++t) {
+      const double factor = factors_[t];
+      const double* term = terms_[t];
+#pragma omp simd
+      for (std::int64_t i = 0; i < length_; ++i) row_[i] += factor * term[i];
+    }
+  }
+
+  void add(double factor, const double* term) {
+    factors_[used_] = factor;
+    terms_[used_] = term;
+    if (++used_ < factors_.size()) return;
+    used_ = 0;
+    const auto [f0, f1, f2, f3] = factors_;
+    const auto [t0, t1, t2, t3] = terms_;
+#pragma omp simd
+    for (std::int64_t i = 0; i < length_; ++i) {
+      row_[i] += (f0 * t0[i] + f1 * t1[i]) + (f2 * t2[i] + f3 * t3[i]);
+    }
+  }
+
+ private:
+  double* row_;
+  std::int64_t length_;
+  std::array<double, 4> factors_{};
+  std::array<const double*, 4> terms_{};
+  std::size_t used_ = 0;
+};
 
 // One run of a graph.
 class Run {
@@ -171,33 +209,41 @@ class Run {
     }
     double *image = at(x).data(), *weight = at(w).data(), *result = at(y).data();
     const bool forward = operation.op == Graph::Op::kConv;
-    const auto add = [](double* to, double factor, const double* from, std::int64_t count) {
-#pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) to[i] += factor * from[i];
-    };
-    // Some pixels at a time, which stay in the cache while all weights pass.
+    // Some pixels at a time, which stay in the cache while all weights pass, some channels at once.
     constexpr std::size_t kPixels = 8;
+    constexpr std::int64_t kChannels = 8;
+    const std::int64_t channels = forward ? inputs : outputs;
     Values columns(forward ? static_cast<std::size_t>(inputs * outputs) : 0);  // of a tap, by input
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       const auto weights = [&](std::int64_t o) { return weight + (o * taps + tap) * inputs; };
       for (std::int64_t i = 0; i < std::ssize(columns); ++i) {
         columns[static_cast<std::size_t>(i)] = weights(i % outputs)[i / outputs];
       }
+      const auto image_of = [&](const Pixels& pair) { return image + pair.in * inputs; };
+      const auto result_of = [&](const Pixels& pair) { return result + pair.out * outputs; };
       const std::vector<Pixels> pairs = joined_by(operation, tap / shape(w)[2], tap % shape(w)[2]);
       for (std::size_t first = 0; first < pairs.size(); first += kPixels) {
         const std::span some(pairs.data() + first, std::min(kPixels, pairs.size() - first));
-        for (std::int64_t k = 0; k < (forward ? inputs : outputs); ++k) {
+        if (operation.op == Graph::Op::kWgrad) {
+          for (std::int64_t o = 0; o < outputs; ++o) {
+            Combination sum(weights(o), inputs);
+            for (const Pixels& pair : some) {
+              const double gradient = result_of(pair)[o];
+              if (gradient != 0) sum.add(gradient, image_of(pair));  // half are 0, behind ReLU
+            }
+          }
+          continue;
+        }
+        for (std::int64_t channel = 0; channel < channels; channel += kChannels) {
+          const std::int64_t end = std::min(channel + kChannels, channels);
           for (const Pixels& pair : some) {
-            double* pixel = image + pair.in * inputs;
-            double* sums = result + pair.out * outputs;
-            if (forward) {
-              add(sums, pixel[k], columns.data() + k * outputs, outputs);
-            } else if (sums[k] == 0) {
-              continue;  // half of a gradient behind ReLU
-            } else if (operation.op == Graph::Op::kDgrad) {
-              add(pixel, sums[k], weights(k), inputs);
-            } else {
-              add(weights(k), sums[k], pixel, inputs);
+            Combination sum(forward ? result_of(pair) : image_of(pair), forward ? outputs : inputs);
+            for (std::int64_t c = channel; c < end; ++c) {
+              if (forward) {
+                sum.add(image_of(pair)[c], columns.data() + c * outputs);
+              } else if (const double gradient = result_of(pair)[c]; gradient != 0) {
+                sum.add(gradient, weights(c));
+              }
             }
           }
         }
