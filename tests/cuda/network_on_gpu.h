@@ -28,6 +28,8 @@ struct NetworkCase {
   bool graph_sums = false;
   std::int64_t batch = 3;
   std::int64_t side = 40;  // odd sizes further down: 10, 5, 3, 2
+
+  bool operator==(const NetworkCase&) const = default;
 };
 
 // Otherwise a network is made of branches.

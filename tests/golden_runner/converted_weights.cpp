@@ -2,10 +2,10 @@
 
 #include "engine/base/error.h"
 #include "tests/golden_runner/network_cases.h"
-#include "tests/support/keras_writer.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torch_writer.h"
 #include "tests/support/torchvision.h"
+#include "tests/support/weights/keras_writer.h"
+#include "tests/support/weights/torch_writer.h"
 #include "weights/atomic_file.h"
 #include "weights/foreign/weight_files.h"
 

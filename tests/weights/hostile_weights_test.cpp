@@ -8,7 +8,7 @@
 #include "tests/support/messages.h"
 #include "tests/support/peak_memory.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torch_writer.h"
+#include "tests/support/weights/torch_writer.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
 

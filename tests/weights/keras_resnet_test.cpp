@@ -4,11 +4,11 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
-#include "tests/support/keras_writer.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
-#include "tests/support/repeated.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/weights/keras_writer.h"
+#include "tests/support/weights/repeated.h"
 #include "weights/hdf5/file.h"
 
 #include <map>

@@ -6,7 +6,7 @@
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torch_network.h"
+#include "tests/support/weights/torch_network.h"
 #include "weights/architectures/network_tensors.h"
 #include "weights/architectures/registry.h"
 #include "weights/foreign/model_text.h"

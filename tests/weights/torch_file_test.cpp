@@ -7,7 +7,7 @@
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torch_writer.h"
+#include "tests/support/weights/torch_writer.h"
 
 #include <cmath>
 #include <cstring>

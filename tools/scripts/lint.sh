@@ -4,8 +4,8 @@
 #        tools/scripts/lint.sh layout           fail if that would change a file or a line is too long
 #        tools/scripts/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all; five to
 #                                               eight minutes of two cores)
-#        tools/scripts/lint.sh drawn            the same over random files: up to 40 of those changed
-#                                               within a day and 16 of all
+#        tools/scripts/lint.sh drawn            the same over random files: up to 24 of those changed
+#                                               within a day and 8 of all
 #        tools/scripts/lint.sh deep [FILE...]   the same with the slow checks, which follow the paths
 #                                               through each function (all files: an hour)
 set -euo pipefail
@@ -67,8 +67,8 @@ case $mode in
     if [ "$mode" = drawn ]; then
       new=$(git log --since=1.day --name-only --format= && git ls-files -mo --exclude-standard)
       mapfile -t files < <({
-        printf '%s\n' "${files[@]}" | { grep -xF "$new" || true; } | shuf -n 40
-        printf '%s\n' "${files[@]}" | shuf -n 16
+        printf '%s\n' "${files[@]}" | { grep -xF "$new" || true; } | shuf -n 24
+        printf '%s\n' "${files[@]}" | shuf -n 8
       } | sort -u)
     fi
     # The headers of OpenMP and libFuzzer come with clang++.

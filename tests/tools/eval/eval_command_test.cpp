@@ -9,7 +9,7 @@
 #include "tests/support/program_run.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torch_writer.h"
+#include "tests/support/weights/torch_writer.h"
 #include "weights/hdf5/file.h"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 #include "losses/registry.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/made_up.h"
-#include "tests/support/torch_writer.h"
+#include "tests/support/weights/torch_writer.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"

@@ -1,4 +1,4 @@
-#include "tests/support/torch_writer.h"
+#include "tests/support/weights/torch_writer.h"
 
 #include <archive.h>
 #include <archive_entry.h>

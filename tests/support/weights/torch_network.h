@@ -1,7 +1,7 @@
 // A network of the registry as torch.save() would write it.
 #pragma once
 
-#include "tests/support/torch_writer.h"
+#include "tests/support/weights/torch_writer.h"
 #include "weights/architectures/network_tensors.h"
 
 #include <cstdint>

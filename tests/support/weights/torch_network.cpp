@@ -1,6 +1,6 @@
-#include "tests/support/torch_network.h"
+#include "tests/support/weights/torch_network.h"
 
-#include "tests/support/repeated.h"
+#include "tests/support/weights/repeated.h"
 #include "weights/architectures/registry.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "tests/support/keras_writer.h"
+#include "tests/support/weights/keras_writer.h"
 
 #include <fmt/format.h>
 
