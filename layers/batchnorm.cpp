@@ -66,7 +66,7 @@ class BatchNormNode : public Node {
       scale_[c] = static_cast<float>(static_cast<double>(gamma[c]) * inv_std);
     }
     bn::normalise(threads_, layout_, x, channel_factors(), residual(), options_.relu, signs_,
-                  memory_.output.as<float>(), gap(memory_.output));
+                  memory_.output.as<float>(), layout_.gap(memory_.output.image_stride));
   }
 
   void backward() override {
@@ -76,7 +76,7 @@ class BatchNormNode : public Node {
                     bn::Mask::kNone,
                     signs_,
                     channel_factors(),
-                    gap(memory_.output_gradient)};
+                    layout_.gap(memory_.output_gradient.image_stride)};
     if (options_.relu) in.mask = keeps_signs() ? bn::Mask::kFromSigns : bn::Mask::kFromInput;
     const bool has_residual = options_.residual >= 0;
     auto* d_residual = has_residual ? memory_.input_gradients[1].as<float>() : nullptr;
@@ -109,9 +109,6 @@ class BatchNormNode : public Node {
   }
 
  private:
-  std::int64_t gap(const Tensor& t) const {
-    return t.image_stride - layout_.blocks * layout_.plane();
-  }
   bool keeps_signs() const { return gradients_ && options_.relu && options_.residual >= 0; }
   const float* residual() const {
     return options_.residual >= 0 ? memory_.inputs[1].as<float>() : nullptr;

@@ -9,11 +9,6 @@
 namespace rk {
 namespace {
 
-// Elements between one image and the next, if the tensor is a range of a larger one's channels.
-std::int64_t gap(const ImageLayout& layout, const Tensor& tensor) {
-  return tensor.image_stride - layout.blocks * layout.plane();
-}
-
 // A pooling over windows, for input and output images in any layout.
 class WindowPoolNode : public Node {
  public:
@@ -49,14 +44,14 @@ class MaxPoolNode final : public WindowPoolNode {
   }
   void forward() override {
     pool_cpu::max_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(), choice_,
-                       memory_.output.as<float>(), gap(y_, memory_.output));
+                       memory_.output.as<float>(), y_.gap(memory_.output.image_stride));
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].as<float>();
     if (dx == nullptr) return;
     pool_cpu::max_pool_backward(threads_, x_, y_, window_, choice_,
                                 memory_.output_gradient.as<float>(), dx, memory_.uses[0].accumulate,
-                                gap(y_, memory_.output_gradient));
+                                y_.gap(memory_.output_gradient.image_stride));
   }
 
  private:
@@ -69,14 +64,14 @@ class AveragePoolNode final : public WindowPoolNode {
   using WindowPoolNode::WindowPoolNode;
   void forward() override {
     pool_cpu::average_pool(threads_, x_, y_, window_, memory_.inputs[0].as<float>(),
-                           memory_.output.as<float>(), gap(y_, memory_.output));
+                           memory_.output.as<float>(), y_.gap(memory_.output.image_stride));
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].as<float>();
     if (dx == nullptr) return;
     pool_cpu::average_pool_backward(threads_, x_, y_, window_, memory_.output_gradient.as<float>(),
                                     dx, memory_.uses[0].accumulate,
-                                    gap(y_, memory_.output_gradient));
+                                    y_.gap(memory_.output_gradient.image_stride));
   }
 };
 

@@ -140,7 +140,8 @@ Image turn_upright(Image image, int orientation) {
   return out;
 }
 
-Image read_upright_image(const std::string& path) {
+Image read_image(const std::string& path, bool upright) {
+  if (!upright) return read_image(path);
   const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
   return turn_upright(decode_image(file, path), exif_orientation(file));
 }

@@ -23,7 +23,8 @@ int exif_orientation(std::span<const std::byte> file);
 // Returns the upright picture, as PIL.ImageOps.exif_transpose does.
 Image turn_upright(Image image, int orientation);
 
-// Reads the file, decodes it and turns the picture upright. Errors as read_image() (decode.h).
-Image read_upright_image(const std::string& path);
+// Reads and decodes the file, and turns the picture upright if asked to. Errors as read_image(path)
+// of decode.h.
+Image read_image(const std::string& path, bool upright);
 
 }  // namespace rk

@@ -26,6 +26,8 @@ struct ImageLayout {
   std::int64_t plane() const { return pixels() * block; }  // elements of one (image, block)
   std::int64_t planes() const { return batch * blocks; }
   std::int64_t elements() const { return planes() * plane(); }
+  // Elements between one image and the next, if they are a range of a larger tensor's channels.
+  std::int64_t gap(std::int64_t image_stride) const { return image_stride - blocks * plane(); }
 };
 
 // shape is (N, H, W, C), block divides C.

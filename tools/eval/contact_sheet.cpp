@@ -76,7 +76,7 @@ void draw(Image& sheet, int left, int top, const std::string& path, bool turn,
           std::vector<std::string>& problems) {
   fill(sheet, {left, top, kSide, kSide}, kMissing);
   try {
-    const Image image = turn ? read_upright_image(path) : read_image(path);
+    const Image image = read_image(path, turn);
     const int longest = std::max(image.width(), image.height());
     const auto scaled = [&](int side) {
       return std::max(1, static_cast<int>(std::int64_t{side} * kSide / longest));

@@ -63,7 +63,7 @@ std::string why_no_pictures(const DescribedRows& rows) {
 Image picture_of(const DescribedRows& rows, std::int64_t row) {
   if (rows.picture) return rows.picture(row);
   const std::string path = picture_path(rows, row);
-  return rows.set.exif == "turn" ? read_upright_image(path) : read_image(path);  // as embedded
+  return read_image(path, rows.set.exif == "turn");  // as embedded
 }
 
 }  // namespace
