@@ -1,15 +1,30 @@
 #include "training/loss_bytes.h"
 
+#include <algorithm>
+
 namespace rk {
+namespace {
+
+// Rows that run at once: 8 blocks of 256 threads on each multiprocessor, of which no GPU has more
+// than 160.
+constexpr std::int64_t kRowsAtOnce = 8 * 160;
+// Numbers of a row's scratch for each of its columns: RamboRow's, and a proxy's.
+constexpr std::int64_t kNumbersOfRow = 9, kNumbersOfProxyRow = 1;
+// Matrices of a loss that sorts all scores, besides theirs.
+constexpr std::int64_t kSortedMatrices = 2;
+
+}  // namespace
 
 std::int64_t loss_bytes(const TrainerOptions& options, bool on_gpu) {
   const bool proxies = options.loss.entry->kind == LossKind::kProxies;
   const std::int64_t kept = options.batch * options.memory_batches;
   const std::int64_t columns = proxies ? options.classes : options.batch + kept;
-  const std::int64_t matrices = on_gpu ? 3 : 1;
+  const std::int64_t at_once =
+      std::min(options.batch, kRowsAtOnce) * (proxies ? kNumbersOfProxyRow : kNumbersOfRow);
+  const std::int64_t besides = on_gpu ? std::max(kSortedMatrices * options.batch, at_once) : 0;
   const std::int64_t rows = kept > 0 ? kept + options.batch : 0;
   return std::int64_t{sizeof(float)} *
-         (matrices * options.batch * columns + rows * options.model.dim);
+         ((options.batch + besides) * columns + rows * options.model.dim);
 }
 
 }  // namespace rk

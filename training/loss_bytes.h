@@ -8,8 +8,9 @@
 
 namespace rk {
 
-// Bytes of the matrix of scores, and of what the rows of the most demanding loss store besides (on
-// a GPU); of the memory's columns and the batch that is about to join them.
+// Bytes of the matrix of scores; on a GPU, of what the most demanding loss stores besides, for all
+// scores or for the rows that run at once; of the memory's columns and the batch that is about to
+// join them.
 std::int64_t loss_bytes(const TrainerOptions& options, bool on_gpu);
 
 }  // namespace rk

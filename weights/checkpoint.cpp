@@ -99,7 +99,8 @@ void check_model(const ModelDescription& model, const std::string& path) {
   };
   demand(model.pool == "avg" || model.pool == "max" || model.pool == "gem", "pool", model.pool,
          "avg, max or gem");
-  demand(model.gem_p > 0 && std::isfinite(model.gem_p), "gem_p", model.gem_p, "a number above 0");
+  demand(model.gem_p >= kLeastGemP && model.gem_p <= kMostGemP, "gem_p", model.gem_p,
+         fmt::format("{} to {}", kLeastGemP, kMostGemP));
   demand(model.dim >= 0 && model.dim <= kMostDim, "dim", model.dim,
          fmt::format("0 to {}", kMostDim));
   for (std::size_t c = 0; c < 3; ++c) {

@@ -47,6 +47,11 @@ inline constexpr int kMostDim = 65536, kMostSide = 8192;
 // from the limits of float32.
 inline constexpr double kMostInput = 1e6, kLeastInputStd = 1e-6;
 
+// Limits of gem_p. The gradient raises a rounded quotient to p - 1, which multiplies its error by
+// p, and a GPU takes the power 1/p of a mean of float32: beyond these limits digits are lost, and
+// the pooling is as good as the maximum, or the geometric mean.
+inline constexpr double kLeastGemP = 0.01, kMostGemP = 1000;
+
 // What is needed to rebuild the network and to prepare its input.
 struct ModelDescription {
   std::string arch = "resnet50";

@@ -42,7 +42,7 @@ class ClassFiller {
 
  private:
   // Takes up to `room` images of a class and returns how many. A later round continues where the
-  // previous one stopped: all images of the class are used before any repeats.
+  // previous one stopped, and begins again at the class's first: none repeats before all were used.
   std::int64_t take(std::int64_t label, std::int64_t round, std::int64_t epoch, std::int64_t batch,
                     std::int64_t place, std::int64_t room, std::span<Draw> draws) const {
     const std::vector<std::int64_t>& members = data_.members()[static_cast<std::size_t>(label)];

@@ -13,9 +13,9 @@
 //            Two categories, N/2 images of each; per_pair consecutive batches for each pair, and
 //            all unordered pairs once per epoch in random order. From a category: classes in random
 //            order, all images of each (k > 0: k images), until N/2; the last class is cut. If
-//            these are too few, further rounds in the same order take images of each class that
-//            are still unused; a class that has none repeats its own. This is FastAP's "hard"
-//            strategy (Cakir et al. 2019, supplement A: per_pair 5 for SOP, 2 for In-Shop); RaMBO's
+//            these are too few, further rounds in the same order take the next images of each
+//            class; a class that has fewer unused begins again. This is FastAP's "hard" strategy
+//            (Cakir et al. 2019, supplement A: per_pair 5 for SOP, 2 for In-Shop); RaMBO's
 //            (Rolinek et al. 2020, supplement) has per_pair 10 and k 4 for SOP, 4 and 8 for
 //            In-Shop. The random order of the pairs is our choice.
 //   random_classes

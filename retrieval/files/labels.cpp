@@ -213,6 +213,7 @@ Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
                        printable(place.file), file.contents());
     }
     out = labels_of(*array, rows, dim, printable(from), rows_of);
+    check_mapped_files();  // while the file of the arrays is mapped
   } else {
     if (is_pickle(text)) open_arrays(place.file);  // throws: pickles are refused
     if (const std::string other = other_kind(text); !other.empty()) {

@@ -6,6 +6,7 @@
 #include "tests/support/said_answers.h"
 #include "tests/support/temporary_folder.h"
 #include "weights/hdf5/questions.h"
+#include "weights/tensor_files/tensor_file.h"
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
@@ -174,6 +175,23 @@ TEST(Hdf5File, FiltersOfPluginsAreRefused) {
     const std::string message = message_of<InputError>([&] { Hdf5Reader reader(path); });
     EXPECT_NE(message.find("filter"), std::string::npos) << filter << ": " << message;
   }
+}
+
+TEST(Hdf5File, AShapeWithoutElementsIsNotMultipliedOut) {
+  const hsize_t most = 2147483647;
+  const std::array<hsize_t, 4> dims = {most, most, most, 0};
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "empty.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(4, dims.data(), nullptr);
+  H5Dclose(H5Dcreate2(file, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Fclose(file);
+  const Hdf5Reader reader(path);
+  EXPECT_EQ(reader.info("/x").dims.size(), 4U);
+  EXPECT_EQ(reader.info("/x").elements(), 0);
+  EXPECT_TRUE(reader.read<float>("/x").empty());
+  EXPECT_EQ(read_tensor_file(path).tensors.at(0).elements(), 0);
 }
 
 // Keras writes bfloat16 as opaque elements of 2 bytes.

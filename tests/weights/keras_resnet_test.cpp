@@ -73,7 +73,8 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
   const TemporaryFolder folder;
   for (const KerasGeneration generation :
        {KerasGeneration::kFirst, KerasGeneration::kSecond, KerasGeneration::kSecondInside,
-        KerasGeneration::kThirdNamed, KerasGeneration::kThirdCounted}) {
+        KerasGeneration::kThirdNamed, KerasGeneration::kThirdCounted,
+        KerasGeneration::kThirdCountedInside}) {
     SCOPED_TRACE(static_cast<int>(generation));
     Values drawn;
     const std::vector<std::byte> bytes =
@@ -147,6 +148,26 @@ TEST(KerasResNet, OneOfSeveralNetworks) {
   });
   expect_halves(third);
   EXPECT_EQ(third.ignored, std::vector<std::string>{"layers/functional/conv1_conv/vars/0"});
+}
+
+// Keras 3 before names: a model inside another counts its layers from 0, and the one around it too.
+TEST(KerasResNet, AClassifierAroundAModelWithoutNames) {
+  const TemporaryFolder folder;
+  const std::vector<float> ones(2048 * 3, 1.0F);
+  const std::vector<std::byte> bytes =
+      keras_resnet50(KerasGeneration::kThirdCountedInside, halves, [&](Hdf5Writer& writer) {
+        writer.write("/layers/dense/vars/0", {2048, 3}, ones.data());
+        writer.write("/layers/dense/vars/1", {3}, ones.data());
+        writer.write("/layers/conv2d/vars/0", {3, 3, 2048, 1}, ones.data());
+      });
+  folder.write("k.weights.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const NetworkWeights weights =
+      network_weights(read_tensor_file((folder.path() / "k.weights.h5").string()));
+  ASSERT_NE(weights.find("fc.weight"), nullptr);
+  EXPECT_EQ(weights.find("fc.weight")->dims, (std::vector<std::int64_t>{3, 2048}));
+  ASSERT_NE(weights.find("conv1.weight"), nullptr);
+  EXPECT_EQ(weights.find("conv1.weight")->values[0], 0.5F);
+  EXPECT_EQ(weights.ignored, std::vector<std::string>{"layers/conv2d/vars/0"});
 }
 
 // A classifier is taken if it fits, beside the network or in a model around it.

@@ -5,6 +5,7 @@
 #include "engine/base/shape.h"
 #include "retrieval/files/array_file.h"
 #include "retrieval/files/embeddings_file.h"
+#include "retrieval/files/mapped_file.h"
 #include "retrieval/files/read_rows.h"
 
 #include <fmt/format.h>
@@ -99,6 +100,30 @@ void take_memory(const ArrayFile& file, const EmbeddingSet& rows, LossData<S>& d
   }
 }
 
+template <class S>
+void take_rows(const ArrayFile& file, const std::string& path, LossKind kind,
+               const std::string& labels, LossData<S>& data) {
+  RowsRead read = read_rows({.embeddings = path, .labels = labels});
+  data.rows = read.set.count();
+  data.dim = read.set.dim;
+  data.text = fmt::format("{}, {}; labels: {}", read.format, read.dtype, read.labels);
+  check_batch_rows(data.rows, printable(path) + ":");
+  const std::span<const float> values = read.set.values();
+  data.embeddings.assign(values.begin(), values.end());
+  data.labels = read.set.labels;
+  if (kind == LossKind::kProxies) {
+    refuse_names(!read.set.classes.empty(), fmt::format("{}: labels", printable(path)), "proxies");
+    const StoredArray& proxies = required(file, "proxies");
+    data.proxies = matrix<S>(file, proxies, data.dim);
+    data.classes = proxies.dims()[0];
+    return;
+  }
+  if (const StoredArray* found = find(file, "identities")) {
+    data.image_ids = integers(file, *found, {data.rows});
+  }
+  take_memory(file, read.set, data);
+}
+
 }  // namespace
 
 void check_batch_rows(std::int64_t rows, const std::string& from) {
@@ -119,27 +144,10 @@ LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::
   LossData<S> data;
   if (kind == LossKind::kScores) {
     take_scores(file, data);
-    return data;
+  } else {
+    take_rows(file, path, kind, labels, data);
   }
-  RowsRead read = read_rows({.embeddings = path, .labels = labels});
-  data.rows = read.set.count();
-  data.dim = read.set.dim;
-  data.text = fmt::format("{}, {}; labels: {}", read.format, read.dtype, read.labels);
-  check_batch_rows(data.rows, printable(path) + ":");
-  const std::span<const float> values = read.set.values();
-  data.embeddings.assign(values.begin(), values.end());
-  data.labels = read.set.labels;
-  if (kind == LossKind::kProxies) {
-    refuse_names(!read.set.classes.empty(), fmt::format("{}: labels", printable(path)), "proxies");
-    const StoredArray& proxies = required(file, "proxies");
-    data.proxies = matrix<S>(file, proxies, data.dim);
-    data.classes = proxies.dims()[0];
-    return data;
-  }
-  if (const StoredArray* found = find(file, "identities")) {
-    data.image_ids = integers(file, *found, {data.rows});
-  }
-  take_memory(file, read.set, data);
+  check_mapped_files();  // while the file is mapped
   return data;
 }
 

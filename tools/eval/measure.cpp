@@ -31,7 +31,7 @@ std::string recalls_of_all(const MeasureOptions& options, const EvaluatedRows& r
     if (k >= candidates) names.push_back(fmt::format("R@{}", k));
   }
   if (names.empty()) return "";
-  return fmt::format("{}: a query has {}, so that whatever there is to find is found",
+  return fmt::format("{}: a query has at most {}, so that whatever there is to find is found",
                      fmt::join(names, ", "), counted(candidates, "candidate"));
 }
 

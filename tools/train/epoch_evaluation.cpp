@@ -54,12 +54,14 @@ std::optional<ordered_json> EpochEvaluation::evaluate_both(std::int64_t step) {
   if (!held_out_) return entry;
   const std::optional<ordered_json> held_out = measure(*held_out_, "held-out", step);
   if (!held_out) return std::nullopt;
-  const auto skipped = static_cast<std::int64_t>(embedder_->bad_images().size());
-  if (skipped != skipped_) {
-    skipped_ = skipped;
+  const auto& bad = embedder_->bad_images();
+  if (std::ssize(bad) != skipped_) {
+    skipped_ = std::ssize(bad);
     if (!common_.quiet) {
-      tell("held out: the metrics leave out {} that cannot be read, {}", counted(skipped, "image"),
-           embedder_->bad_images().front().reason);
+      tell("held out: {}", bad.empty()
+                               ? "every image can be read again"
+                               : fmt::format("the metrics leave out {} that cannot be read, {}",
+                                             counted(skipped_, "image"), bad.front().reason));
     }
   }
   if (step == 0) note_rotated(*held_out_);

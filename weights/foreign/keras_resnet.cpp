@@ -114,7 +114,8 @@ std::optional<KerasPart> keras_part(const std::string& name) {
     if (above != group) of.model += (of.model.empty() ? "" : "/") + above;
     at = end + 1;
   }
-  if (variables && of.model == "layers") {
+  // Models inside others count their layers from 0, too.
+  if (variables && (of.model == "layers" || of.model.ends_with("/layers"))) {
     // The 2 of "conv2d" is not part of the layer's number.
     of.layer = counted_layer(group.starts_with("conv2d") ? "conv" + group.substr(6) : group);
   } else {

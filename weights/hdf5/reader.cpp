@@ -53,6 +53,8 @@ std::unique_ptr<Parser> library(const std::string& name, std::uint64_t bytes, st
 }  // namespace
 
 std::int64_t Hdf5Reader::Info::elements() const {
+  // The product of the other sides could overflow.
+  if (std::ranges::find(dims, 0) != dims.end()) return 0;
   std::int64_t product = 1;
   for (const std::int64_t d : dims) product *= d;
   return product;

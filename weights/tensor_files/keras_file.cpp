@@ -1,7 +1,6 @@
 #include "weights/tensor_files/keras_file.h"
 
 #include "engine/base/error.h"
-#include "engine/base/half.h"
 #include "engine/base/printable.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
@@ -69,18 +68,8 @@ TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
   }
   for (const std::string& path : hdf5.datasets(whole_model ? "/model_weights" : "/")) {
     const Hdf5Reader::Info info = hdf5.info(path);
-    std::vector<float> values;
-    if (info.kind == Hdf5Reader::Kind::kFloat) {
-      values = hdf5.read<float>(path);
-    } else if (info.kind == Hdf5Reader::Kind::kInteger &&
-               hdf5.text_attribute(path, "dtype") == "bfloat16") {
-      for (const std::int64_t bits : hdf5.read<std::int64_t>(path)) {
-        values.push_back(from_bfloat16(static_cast<std::uint16_t>(bits)));
-      }
-    } else {
-      continue;
-    }
-    file.tensors.push_back(tensor_of(std::move(values), info.dims));
+    if (info.kind != Hdf5Reader::Kind::kFloat) continue;
+    file.tensors.push_back(tensor_of(hdf5.read<float>(path), info.dims));
     file.tensors.back().name = layer_name(hdf5, path, root.size());
   }
   return file;

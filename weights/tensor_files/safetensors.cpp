@@ -192,8 +192,9 @@ StoredTensor tensor_of(const Entry& entry, std::span<const std::byte> data,
   StoredTensor tensor;
   tensor.name = entry.name;
   tensor.type = *type;
-  std::optional<std::uint64_t> bits = static_cast<std::uint64_t>(bits_of(*type));
   // A side of 0 makes the tensor empty, however long the other sides are.
+  const bool empty = std::ranges::find(*entry.shape, 0U) != entry.shape->end();
+  std::optional<std::uint64_t> bits = empty ? 0 : static_cast<std::uint64_t>(bits_of(*type));
   for (const std::uint64_t side : *entry.shape) {
     if (side > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) bits.reset();
     if (bits) bits = product(*bits, side);

@@ -40,13 +40,14 @@ void convert(std::span<const std::byte> bytes, std::vector<float>& out, F&& f) {
 }  // namespace
 
 std::int64_t StoredTensor::elements() const {
+  // In a tensor without elements the other sides may be so large that their product overflows.
+  if (std::ranges::find(dims, 0) != dims.end()) return 0;
   std::int64_t count = 1;
   for (const std::int64_t d : dims) count *= d;
   return count;
 }
 
 bool StoredTensor::contiguous() const {
-  // In a tensor without elements the other sides may be so large that their product overflows.
   if (strides.empty() || elements() == 0) return true;
   std::int64_t expected = 1;
   for (std::size_t axis = dims.size(); axis-- > 0;) {

@@ -66,8 +66,10 @@ class KerasFile {
       return fmt::format("/model_weights/{}/{}/{}:0", inside ? "resnet50" : name, name, leaf);
     }
     const std::string kind = norm ? "batch_normalization" : "conv2d";
-    return fmt::format("/layers/{}{}/vars/{}", kind, place == 0 ? "" : fmt::format("_{}", place),
-                       number);
+    const char* model =
+        generation_ == KerasGeneration::kThirdCountedInside ? "/layers/functional" : "";
+    return fmt::format("{}/layers/{}{}/vars/{}", model, kind,
+                       place == 0 ? "" : fmt::format("_{}", place), number);
   }
 
   void add(const KerasLayer& layer, int place, bool norm, const std::vector<Part>& parts) {

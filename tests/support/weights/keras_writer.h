@@ -14,8 +14,15 @@ namespace rk {
 
 // In this order: fchollet's files; keras-applications' (a whole model); that model inside another,
 // as Sequential([ResNet50(), ...]) saves it; .weights.h5 of Keras 3, whose variables are numbered,
-// with the layers' names and without.
-enum class KerasGeneration { kFirst, kSecond, kSecondInside, kThirdNamed, kThirdCounted };
+// with the layers' names and without, and without them inside another model.
+enum class KerasGeneration {
+  kFirst,
+  kSecond,
+  kSecondInside,
+  kThirdNamed,
+  kThirdCounted,
+  kThirdCountedInside
+};
 
 // A convolution with its normalisation: its place in Keras's model, its names in torchvision.
 struct KerasLayer {

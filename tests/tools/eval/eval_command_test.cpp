@@ -151,6 +151,22 @@ TEST_F(EvalCommand, QueriesAndGalleryAreDescribedInOneLine) {
   EXPECT_TRUE(holds(file_text(in("r.html")), gallery));
 }
 
+// Of the gallery too, and although reading has printed it.
+TEST_F(EvalCommand, RowsOfZerosAreInTheNotes) {
+  folder_.write("q.npy", npy_rows({0, 0, 1, 0}, 2, 2));
+  folder_.write("g.npy", npy_rows({0, 1, 0, 0, 0, 0}, 3, 2));
+  folder_.write("y.npy", npy_labels({1, 2}));
+  folder_.write("gy.npy", npy_labels({1, 2, 2}));
+  ASSERT_EQ(
+      run_eval({"--embeddings", in("q.npy"), "--labels", in("y.npy"), "--gallery", in("g.npy"),
+                "--gallery-labels", in("gy.npy"), "--normalize", "--json", in("r.json"), "-q"}),
+      0);
+  const nlohmann::json notes = nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes");
+  ASSERT_GE(notes.size(), 2U);
+  EXPECT_TRUE(holds(notes[0].get<std::string>(), in("q.npy") + ": 1 row of zeros alone"));
+  EXPECT_TRUE(holds(notes[1].get<std::string>(), in("g.npy") + ": 2 rows of zeros alone"));
+}
+
 // What the figures must be read with stands wherever they stand.
 TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
   folder_.write("e.npy", npy_rows({3, 0, 0, 2, 0, 3, 3, 0}, 4, 2));
@@ -163,7 +179,8 @@ TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
   nlohmann::json notes = nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes");
   ASSERT_EQ(notes.size(), 3U);
   EXPECT_TRUE(holds(notes[0].get<std::string>(), lengths));
-  EXPECT_TRUE(holds(notes[1].get<std::string>(), "R@4, R@8, R@10, R@100, R@1000: a query has 3"));
+  EXPECT_TRUE(
+      holds(notes[1].get<std::string>(), "R@4, R@8, R@10, R@100, R@1000: a query has at most 3"));
   EXPECT_TRUE(holds(notes[2].get<std::string>(), "there are 2 classes alone to draw from"));
   EXPECT_TRUE(holds(file_text(in("r.html")), lengths));
   ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("each.npy"), "--normalize",
@@ -395,12 +412,13 @@ TEST_F(EvalOfFiles, RecallsAreInOrderAndOneOfAllCandidatesIsNoted) {
   EXPECT_LT(three, twice.out.size()) << twice.out;
   EXPECT_EQ(twice.out.find("R@3 ", three + 1), std::string::npos) << twice.out;
   EXPECT_FALSE(holds(twice.err, "note: R@")) << twice.err;
-  const std::string all = "a query has 5 candidates, so that whatever there is to find is found\n";
+  const std::string all =
+      "a query has at most 5 candidates, so that whatever there is to find is found\n";
   EXPECT_TRUE(holds(end({"--recall-at", "1,4,5,6"}).err, "note: R@5, R@6: " + all));
   EXPECT_TRUE(holds(end({"--recall-at", "6", "--gallery", of("c_order.npy"), "--gallery-labels",
                          of("labels_int64.npy")})
                         .err,
-                    "note: R@6: a query has 6 candidates"));
+                    "note: R@6: a query has at most 6 candidates"));
   // The JSON and the report say it, too.
   const std::string json = (folder_.path() / "recalls.json").string();
   const std::string page = (folder_.path() / "recalls.html").string();

@@ -90,6 +90,11 @@ TEST_F(LearningRecords, SayWhatWasHeldOutAtLast) {
   folder_.write("run.json", R"({"starts": [{"held_out": {"part": "split test"}},
                                            {"held_out": {"part": "split val"}}]})");
   EXPECT_EQ(read("")->held_out, "split val");
+  for (const char* other : {R"({"starts": []})", R"({"starts": {}})", R"({"starts": {"a": 1}})",
+                            R"({"starts": 7})", R"({"starts": [7]})", "[]", "no JSON"}) {
+    folder_.write("run.json", other);
+    EXPECT_EQ(read("")->held_out, "") << other;
+  }
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
   folder_.write("set/c0/phone.heic", "x");
   const Words words = {"--index", in("index.h5"), "--query", in("set/c0"), in("set/c2/0.png")};
   ASSERT_EQ(search(words).code, 0);
-  Words aloud = {RK_BIN "/eval", "--checkpoint", in("run/last.h5")};
+  Words aloud = {RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--sheet", in("sheet.png")};
   aloud.insert(aloud.end(), words.begin(), words.end());
   const Finished end = run(aloud);
   fs::remove(in("set/c0/phone.heic"));

@@ -422,6 +422,18 @@ TEST_F(RunFaults, PicturesThatCanBeReadAgainAreOnNoList) {
   EXPECT_FALSE(fs::exists(in("run/bad_files.txt")));
 }
 
+// A held-out picture that cannot be opened once, and can in the next evaluation.
+TEST_F(RunFaults, MetricsSayWhatTheyLeaveOutAndWhenTheyDoNot) {
+  const Finished done = run(with_faults(on_pictures("run", {"--max-bad", "5", "--epochs", "2"}),
+                                        "open,0,1,2,/pics/test/t0/"));
+  EXPECT_EQ(done.code, 0) << done.err;
+  const std::string out = "held out: the metrics leave out 1 image that cannot be read, ";
+  EXPECT_TRUE(holds(done.err, out + in("pics/test/t0/"))) << done.err;
+  const std::size_t again = done.err.find("held out: every image can be read again");
+  EXPECT_NE(again, std::string::npos) << done.err;
+  EXPECT_LT(done.err.find(out), again);
+}
+
 TEST_F(RunFaults, AListThatCannotBeWrittenEndsNothing) {
   const auto failing = [&](const std::string& out, int lists, const std::string& more) {
     return run(with_faults(

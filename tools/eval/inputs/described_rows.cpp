@@ -78,6 +78,7 @@ RowsDescription describe(const EvaluatedRows& rows) {
   out.facts["classes"] = classes;
   if (!rows.gallery) return out;
   const DescribedRows& gallery = *rows.gallery;
+  out.notes.insert(out.notes.end(), gallery.notes.begin(), gallery.notes.end());
   const std::int64_t shared = count_shared(queries.set, gallery.set);
   const char* matched_by = gallery.set.classes.empty() ? "label" : "name";
   out.facts["gallery_classes"] = count_classes(gallery.set);

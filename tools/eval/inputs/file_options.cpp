@@ -37,8 +37,10 @@ DescribedRows read_file(const RowsToRead& what) {
                 {"normalize", what.normalize}};
   if (!read.dtype.empty()) rows.facts["dtype"] = read.dtype;
   if (read.zero_rows > 0) {
-    note(fmt::format("{}: {} of zeros alone, which have no direction: they score 0 with all",
-                     what.embeddings, counted(read.zero_rows, "row")));
+    rows.notes.push_back(
+        fmt::format("{}: {} of zeros alone, which have no direction: they score 0 with all",
+                    what.embeddings, counted(read.zero_rows, "row")));
+    note(rows.notes.back());
   }
   rows.set = std::move(read.set);
   return rows;

@@ -101,7 +101,7 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
   t.add("pool", s.pool, "global pooling of the last feature maps")
       .check(one_of({"avg", "max", "gem"}));
   t.add("gem-p", s.gem_p, "exponent of gem: 1 is avg; the larger, the nearer to max")
-      .check(above_zero());
+      .check(in_range(kLeastGemP, kMostGemP));
   t.add("embedding-start", s.embedding_start, "initialisation of the embedding layer")
       .check(one_of({"uniform", "orthogonal"}));
   t.add("precision", s.precision,
