@@ -7,7 +7,7 @@ namespace {
 
 // Rows that run at once: 8 blocks of 256 threads on each multiprocessor, of which no GPU has more
 // than 160.
-constexpr std::int64_t kRowsAtOnce = 8 * 160;
+constexpr std::int64_t kRowsAtOnce = std::int64_t{8} * 160;
 // Numbers of a row's scratch for each of its columns: RamboRow's, and a proxy's.
 constexpr std::int64_t kNumbersOfRow = 9, kNumbersOfProxyRow = 1;
 // Matrices of a loss that sorts all scores, besides theirs.

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace rk::testing {
@@ -158,7 +159,7 @@ const Result& run_on_cpu(const Context& gpu, NetworkCase network) {
   network.graph_sums = false;
   if (result.names.empty() || of != network) {
     result = run(Context(gpu.threads()), network);
-    of = network;
+    of = std::move(network);
   }
   return result;
 }

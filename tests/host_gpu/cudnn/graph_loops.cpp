@@ -95,8 +95,9 @@ class Combination {
     terms_[used_] = term;
     if (++used_ < factors_.size()) return;
     used_ = 0;
-    const auto [f0, f1, f2, f3] = factors_;
-    const auto [t0, t1, t2, t3] = terms_;
+    // Not structured bindings, which clang++ does not capture in OpenMP's loops.
+    const double f0 = factors_[0], f1 = factors_[1], f2 = factors_[2], f3 = factors_[3];
+    const double *t0 = terms_[0], *t1 = terms_[1], *t2 = terms_[2], *t3 = terms_[3];
 #pragma omp simd
     for (std::int64_t i = 0; i < length_; ++i) {
       row_[i] += (f0 * t0[i] + f1 * t1[i]) + (f2 * t2[i] + f3 * t3[i]);
