@@ -164,7 +164,10 @@ bool holds_arrays(std::span<const std::byte> bytes) {
 }
 
 ArrayFile open_arrays(const std::string& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
+  return open_arrays(std::make_shared<const MappedFile>(path), path);
+}
+
+ArrayFile open_arrays(const std::shared_ptr<const MappedFile>& file, const std::string& path) {
   if (holds_arrays(file->bytes())) {
     try {
       return ArrayFile(file->bytes(), file, path);

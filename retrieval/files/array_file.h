@@ -14,6 +14,8 @@
 
 namespace rk {
 
+class MappedFile;
+
 class ArrayFile {
  public:
   // `bytes` must outlive the ArrayFile, or be kept alive by `owner`.
@@ -52,8 +54,10 @@ class ArrayFile {
 // Whether these bytes are a file in one of the formats above.
 bool holds_arrays(std::span<const std::byte> bytes);
 
-// Opens a file on disk, mapped (retrieval/files/mapped_file.h).
+// Opens a file on disk, mapped (retrieval/files/mapped_file.h); or one that is mapped already, for
+// a caller that asks afterwards whether all of it was there.
 ArrayFile open_arrays(const std::string& path);
+ArrayFile open_arrays(const std::shared_ptr<const MappedFile>& file, const std::string& path);
 
 // Splits FILE:NAME, which means the array or column NAME of FILE; if a file with the whole text as
 // its name exists, it is meant.

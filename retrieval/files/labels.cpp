@@ -200,7 +200,7 @@ Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
   if (is_hdf5(text)) {
     out = of_hdf5(place, rows, dim, rows_of);
   } else if (holds_arrays(mapped->bytes())) {
-    const ArrayFile file = open_arrays(place.file);
+    const ArrayFile file = open_arrays(mapped, place.file);
     const StoredArray* array = nullptr;
     const std::vector<const StoredArray*> all = file.all();
     if (!place.name.empty()) {
@@ -213,9 +213,8 @@ Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
                        printable(place.file), file.contents());
     }
     out = labels_of(*array, rows, dim, printable(from), rows_of);
-    check_mapped_files();  // while the file of the arrays is mapped
   } else {
-    if (is_pickle(text)) open_arrays(place.file);  // throws: pickles are refused
+    if (is_pickle(text)) open_arrays(mapped, place.file);  // throws: pickles are refused
     if (const std::string other = other_kind(text); !other.empty()) {
       fail<InputError>("{}: {}", printable(place.file), other);
     }

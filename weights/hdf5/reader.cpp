@@ -3,6 +3,7 @@
 #include "engine/base/shape.h"
 #include "engine/system/parser_process.h"
 #include "weights/hdf5/boxes.h"
+#include "weights/hdf5/element_count.h"
 #include "weights/hdf5/file.h"
 #include "weights/hdf5/file_memory.h"
 #include "weights/hdf5/questions.h"
@@ -52,13 +53,7 @@ std::unique_ptr<Parser> library(const std::string& name, std::uint64_t bytes, st
 
 }  // namespace
 
-std::int64_t Hdf5Reader::Info::elements() const {
-  // The product of the other sides could overflow.
-  if (std::ranges::find(dims, 0) != dims.end()) return 0;
-  std::int64_t product = 1;
-  for (const std::int64_t d : dims) product *= d;
-  return product;
-}
+std::int64_t Hdf5Reader::Info::elements() const { return element_count(dims); }
 
 struct Hdf5Reader::State {
   State(std::string file_name, std::uint64_t bytes, std::uint64_t room,

@@ -1,6 +1,7 @@
 #include "weights/tensor_files/stored_tensor.h"
 
 #include "engine/base/half.h"
+#include "weights/hdf5/element_count.h"
 
 #include <fmt/format.h>
 
@@ -39,13 +40,7 @@ void convert(std::span<const std::byte> bytes, std::vector<float>& out, F&& f) {
 
 }  // namespace
 
-std::int64_t StoredTensor::elements() const {
-  // In a tensor without elements the other sides may be so large that their product overflows.
-  if (std::ranges::find(dims, 0) != dims.end()) return 0;
-  std::int64_t count = 1;
-  for (const std::int64_t d : dims) count *= d;
-  return count;
-}
+std::int64_t StoredTensor::elements() const { return element_count(dims); }
 
 bool StoredTensor::contiguous() const {
   if (strides.empty() || elements() == 0) return true;
