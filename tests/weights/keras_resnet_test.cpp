@@ -158,7 +158,7 @@ TEST(KerasResNet, AClassifierAroundAModelWithoutNames) {
       keras_resnet50(KerasGeneration::kThirdCountedInside, halves, [&](Hdf5Writer& writer) {
         writer.write("/layers/dense/vars/0", {2048, 3}, ones.data());
         writer.write("/layers/dense/vars/1", {3}, ones.data());
-        writer.write("/layers/conv2d/vars/0", {3, 3, 2048, 1}, ones.data());
+        writer.write("/layers/conv2d/vars/0", {3, 3, 64, 1}, ones.data());
       });
   folder.write("k.weights.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const NetworkWeights weights =
