@@ -1,7 +1,7 @@
 #include "layers/conv2d.h"
 
 #include "engine/base/error.h"
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 #include "engine/tape/layout.h"
 #include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution.h"

@@ -1,6 +1,7 @@
 #include "retrieval/evaluate.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "retrieval/class_distances.h"
 #include "retrieval/passes/class_order.h"
@@ -24,8 +25,6 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();  // ranks are 32-bit
 constexpr double kGatherShare = 0.02;  // of the progress shown
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Groups of queries whose positives fit into memory together, split at multiples of the tile's
 // rows.

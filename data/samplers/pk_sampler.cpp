@@ -2,8 +2,8 @@
 #include "data/spec.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/random_stream.h"
-#include "engine/base/round_up.h"
 
 #include <algorithm>
 #include <cstdlib>

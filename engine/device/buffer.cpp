@@ -1,7 +1,7 @@
 #include "engine/device/buffer.h"
 
 #include "engine/base/error.h"
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 
 #include <sys/mman.h>
 

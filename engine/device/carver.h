@@ -3,7 +3,7 @@
 // it requests memory and when it gets it (Node::carve in engine/tape/node.h).
 #pragma once
 
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // before. On the CPU the pieces are written where they are read.
 #pragma once
 
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 #include "engine/device/buffer.h"
 #include "engine/device/context.h"
 #include "engine/device/mark.h"

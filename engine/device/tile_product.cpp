@@ -1,8 +1,8 @@
 #include "engine/device/tile_product.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
-#include "engine/base/round_up.h"
 #include "engine/device/onednn.h"
 
 #include <algorithm>

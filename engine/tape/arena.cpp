@@ -1,6 +1,6 @@
 #include "engine/tape/arena.h"
 
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 #include "engine/device/buffer.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #include "engine/tape/parameters.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/base/random_stream.h"
-#include "engine/base/round_up.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "layers/gpu/convolution.h"
 
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 #include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/half_element.h"

@@ -1,8 +1,8 @@
 #include "losses/products/symmetric_product.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
-#include "engine/base/round_up.h"
 #include "losses/products/transpose.h"
 #include "losses/products/upper_tiles.h"
 

@@ -1,6 +1,6 @@
 #include "retrieval/passes/count_kernels.h"
 
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 #include "kernels/simd.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "retrieval/passes/device_score_pass.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
-#include "engine/base/round_up.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/mark.h"

@@ -42,17 +42,19 @@ LongRows long_rows(const Context& context, const EmbeddingView& view, const char
   return {std::sqrt(out.longest), std::sqrt(out.second)};
 }
 
-double within_float32(double score, const char* what) {
+// The error names the side with the longer rows if scores are too large, with the shorter ones if
+// too small.
+double within_float32(double score, double own, double others) {
   if (score > kLargestScore) {
     fail<InputError>(
         "{}: inner products up to {:.1e} overflow float32; scale its rows down, or use --normalize",
-        what, score);
+        others > own ? "gallery" : "embeddings", score);
   }
   if (score > 0 && score < kSmallestScore) {
     fail<InputError>(
         "{}: inner products of at most {:.1e} are too small for float32; scale its rows up, or use "
         "--normalize",
-        what, score);
+        others < own ? "gallery" : "embeddings", score);
   }
   return score;
 }
@@ -63,19 +65,19 @@ double largest_score(const Context& context, const EmbeddingView& queries,
                      const EmbeddingView* gallery) {
   const LongRows own = long_rows(context, queries, "embeddings");
   if (gallery != nullptr) {
-    return within_float32(own.longest * long_rows(context, *gallery, "gallery").longest,
-                          "embeddings");
+    const double others = long_rows(context, *gallery, "gallery").longest;
+    return within_float32(own.longest * others, own.longest, others);
   }
-  within_float32(own.longest * own.longest, "embeddings");
+  within_float32(own.longest * own.longest, own.longest, own.longest);
   return own.longest * own.second;
 }
 
 double largest_score_of_any(const Context& context, const EmbeddingView& set,
                             const EmbeddingView* more) {
   const double own = long_rows(context, set, "embeddings").longest;
-  const double others = more != nullptr ? long_rows(context, *more, "gallery").longest : 0;
+  const double others = more != nullptr ? long_rows(context, *more, "gallery").longest : own;
   const double longest = std::max(own, others);
-  return within_float32(longest * longest, others > own ? "gallery" : "embeddings");
+  return within_float32(longest * longest, own, others);
 }
 
 }  // namespace rk

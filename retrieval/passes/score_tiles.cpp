@@ -1,8 +1,8 @@
 #include "retrieval/passes/score_tiles.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
-#include "engine/base/round_up.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,7 @@
 #include "retrieval/protocols/vehicleid_official.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "retrieval/evaluate.h"
 
 #include <cmath>
@@ -10,8 +11,6 @@
 
 namespace rk {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Output number `index` of SplitMix64 from `seed`.
 std::uint64_t split_mix(std::uint64_t seed, std::uint64_t index) {

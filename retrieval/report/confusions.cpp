@@ -8,16 +8,16 @@
 namespace rk {
 
 std::vector<Confusion> most_confused(const EmbeddingSet& queries, const EmbeddingSet* gallery,
-                                     const Neighbours& neighbours, std::size_t count) {
+                                     const PerQuery& per_query, const Neighbours& neighbours,
+                                     std::size_t count) {
   const std::vector<std::int64_t>& found = gallery != nullptr ? gallery->labels : queries.labels;
   std::map<std::int64_t, std::int64_t> of_class;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> times;
   for (std::int64_t q = 0; q < queries.count(); ++q) {
+    if (per_query.num_relevant[static_cast<std::size_t>(q)] == 0) continue;
     const std::int64_t label = queries.labels[static_cast<std::size_t>(q)];
     ++of_class[label];
-    const auto results = neighbours.of(q);
-    if (results.empty()) continue;
-    const std::int64_t first = found[static_cast<std::size_t>(results.front().row)];
+    const std::int64_t first = found[static_cast<std::size_t>(neighbours.of(q).front().row)];
     if (first != label) ++times[{label, first}];
   }
   std::vector<Confusion> all;

@@ -186,7 +186,7 @@ inline constexpr const char* kReportScript = R"js(
     var words = find.value.toLowerCase();
     shown = cards.filter(function (card) {
       if (group.value) { if (card.parentNode.dataset.group !== group.value) { return false; } }
-      return card.dataset.find.indexOf(words) !== -1;
+      return card.dataset.find.toLowerCase().indexOf(words) !== -1;
     });
     at = Math.max(0, Math.min(at, shown.length - 1));
     cards.forEach(function (card) {

@@ -223,19 +223,16 @@ std::string changed_classes(const Report& report) {
 }
 
 std::string confusions(const Report& report, const ReportedRun& run) {
-  const auto rows = most_confused(*report.queries, report.gallery, run.neighbours, kConfusions);
+  const auto rows = most_confused(*report.queries, report.gallery, run.metrics.per_query,
+                                  run.neighbours, kConfusions);
   const EmbeddingSet& gallery = report.gallery != nullptr ? *report.gallery : *report.queries;
   const std::string title =
       report.runs.size() > 1
           ? fmt::format("<h3>Most confused classes, {}</h3>\n", escaped(run.name))
           : std::string("<h3>Most confused classes</h3>\n");
   if (rows.empty()) {
-    bool searched = false;
-    for (std::int64_t q = 0; q < run.neighbours.queries() && !searched; ++q) {
-      searched = !run.neighbours.of(q).empty();
-    }
-    return title + (searched ? "<p>Every first result is right.</p>\n"
-                             : "<p>There was nothing to search in.</p>\n");
+    return title + (run.metrics.num_queries_valid > 0 ? "<p>Every first result is right.</p>\n"
+                                                      : "<p>No query has anything to find.</p>\n");
   }
   std::string body;
   for (const Confusion& row : rows) {

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/base/random_stream.h"
@@ -19,8 +20,6 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kOthers = 3;  // R-precision, MAP@R, mAP
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // The units that are drawn, queries or classes, each as the sums of its queries' values.
 struct Units {

@@ -1,6 +1,7 @@
 #include "retrieval/statistics/clustering.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/base/random_stream.h"
@@ -19,8 +20,6 @@ constexpr std::int64_t kMostProposed = 512;
 // A squared distance below this share of the squared lengths that it is computed from is rounding.
 constexpr double kRounding = 1e-6;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 double square(const float* row, std::int64_t dim) {
   double sum = 0;

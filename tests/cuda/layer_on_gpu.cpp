@@ -1,8 +1,7 @@
 #include "tests/cuda/layer_on_gpu.h"
 
-#include "engine/device/cuda/context.h"
-#include "engine/device/pinned_buffer.h"
 #include "engine/device/precision.h"
+#include "tests/cuda/program_floats.h"
 #include "tests/support/stored_images.h"
 #include "tests/support/within.h"
 
@@ -12,29 +11,8 @@
 #include <cmath>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 namespace {
-
-void write(const Program& program, float* place, const std::vector<float>& values) {
-  const std::size_t bytes = values.size() * sizeof(float);
-  if (!program.on_gpu()) {
-    std::ranges::copy(values, place);
-    return;
-  }
-  const PinnedBuffer host(bytes);
-  std::ranges::copy(values, host.as<float>());
-  program.context().cuda().upload(place, host.as<float>(), bytes);
-  program.context().cuda().synchronize();
-}
-
-std::vector<float> read(const Program& program, const float* place, std::int64_t count) {
-  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
-  if (!program.on_gpu()) return {place, place + count};
-  const PinnedBuffer host(bytes);
-  program.context().cuda().download(host.as<float>(), place, bytes);
-  program.context().cuda().synchronize();
-  return {host.as<float>(), host.as<float>() + count};
-}
 
 struct Computed {
   std::vector<std::vector<float>> tensors;  // NHWC, or canonical
@@ -141,4 +119,4 @@ void compare_nan_with_cpu(const LayerCase& layer, const Context& gpu) {
   }
 }
 
-}  // namespace rk::testing
+}  // namespace rk

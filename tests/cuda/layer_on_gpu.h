@@ -4,7 +4,7 @@
 
 #include "tests/layers/layer_cases.h"
 
-namespace rk::testing {
+namespace rk {
 
 // Compares one layer's output, gradients of inputs and parameters, and running statistics; with
 // batch statistics both by our own kernels and, as in tf32, by the library's graphs. Holds the
@@ -15,4 +15,4 @@ void compare_with_cpu(const LayerCase& layer, const Context& gpu);
 // by our own kernels and by the library's graphs.
 void compare_nan_with_cpu(const LayerCase& layer, const Context& gpu);
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -12,19 +12,19 @@ class CudaLayers : public OnGpu {};
 
 TEST_F(CudaLayers, ComputeWhatTheCpuDoes) {
   const Context gpu(1, Device{.cuda = true});
-  for (const testing::LayerCase& layer : testing::layer_cases()) {
+  for (const LayerCase& layer : layer_cases()) {
     SCOPED_TRACE(layer.name);
-    testing::compare_with_cpu(layer, gpu);
+    compare_with_cpu(layer, gpu);
   }
 }
 
 // A channel that is not a number must not become zeros that the loss takes for an image's.
 TEST_F(CudaLayers, NormalisationsAndRelusKeepNanAsTheCpuDoes) {
   const Context gpu(1, Device{.cuda = true});
-  for (const testing::LayerCase& layer : testing::layer_cases()) {
+  for (const LayerCase& layer : layer_cases()) {
     if (!layer.name.starts_with("batchnorm_") && layer.name != "relu") continue;
     SCOPED_TRACE(layer.name);
-    testing::compare_nan_with_cpu(layer, gpu);
+    compare_nan_with_cpu(layer, gpu);
   }
 }
 
@@ -32,16 +32,16 @@ TEST_F(CudaLayers, ProductsMatchThreeLoopsInDouble) {
   const Context gpu(1, Device{.cuda = true});
   // A shape that the library refuses does not hide the others.
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    EXPECT_NO_THROW(testing::check_gemm(gpu, seed)) << seed;
+    EXPECT_NO_THROW(check_gemm(gpu, seed)) << seed;
   }
 }
 
 TEST_F(CudaLayers, RandomProgramsAreTheirDefinition) {
   const Context gpu(1, Device{.cuda = true});
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    testing::check_linear_layers(gpu, seed);
+    check_linear_layers(gpu, seed);
     for (const Precision precision : kPrecisions) {
-      testing::check_joined_channels(gpu, precision, 0, seed);
+      check_joined_channels(gpu, precision, 0, seed);
     }
   }
 }

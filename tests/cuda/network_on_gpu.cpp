@@ -7,6 +7,7 @@
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph_runner.h"
 #include "tests/cuda/gpu.h"
+#include "tests/cuda/program_floats.h"
 #include "tests/support/node_harness.h"
 #include "tests/support/within.h"
 
@@ -17,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 namespace {
 
 constexpr std::uint64_t kPasses = 3;
@@ -25,7 +26,7 @@ constexpr std::uint64_t kPasses = 3;
 // Writes `count` values of type T, from successive calls of make(), to `place` on the program's
 // device.
 template <class T, class Make>
-void write(const Program& program, void* place, std::int64_t count, Make&& make) {
+void write_each(const Program& program, void* place, std::int64_t count, Make&& make) {
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
   if (!program.on_gpu()) {
     std::generate_n(static_cast<T*>(place), count, make);
@@ -35,11 +36,6 @@ void write(const Program& program, void* place, std::int64_t count, Make&& make)
   std::generate_n(host.as<T>(), count, make);
   program.context().cuda().upload(place, host.as<T>(), bytes);
   program.context().cuda().synchronize();
-}
-
-void write(const Program& program, float* place, const std::vector<float>& values) {
-  auto next = values.begin();
-  write<float>(program, place, std::ssize(values), [&] { return *next++; });
 }
 
 // Fills the input with images in [-1, 1), in the program's layout and type, with zeros in channels
@@ -70,13 +66,14 @@ void fill_images(Program& program, TensorId input, std::uint64_t seed) {
   void* place = program.value_of(input).data;
   switch (program.dtype(input)) {
     case DType::kFloat16:
-      write<Float16>(program, place, shape.elements(), [&] { return Float16{to_float16(next())}; });
+      write_each<Float16>(program, place, shape.elements(),
+                          [&] { return Float16{to_float16(next())}; });
       return;
     case DType::kBfloat16:
-      write<Bfloat16>(program, place, shape.elements(),
-                      [&] { return Bfloat16{to_bfloat16(next())}; });
+      write_each<Bfloat16>(program, place, shape.elements(),
+                           [&] { return Bfloat16{to_bfloat16(next())}; });
       return;
-    default: write<float>(program, place, shape.elements(), next);
+    default: write_each<float>(program, place, shape.elements(), next);
   }
 }
 
@@ -271,4 +268,4 @@ void compare_network_with_cpu(const NetworkCase& network, const Context& gpu) {
   EXPECT_EQ(got.counters, expected.counters);
 }
 
-}  // namespace rk::testing
+}  // namespace rk

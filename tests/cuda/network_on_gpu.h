@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-namespace rk::testing {
+namespace rk {
 
 struct NetworkCase {
   std::string arch = "resnet18";
@@ -47,4 +47,4 @@ void compare_network_with_cpu(const NetworkCase& network, const Context& gpu);
 // elements of it may be near 0.
 double off(const std::vector<float>& a, const std::vector<float>& b);
 
-}  // namespace rk::testing
+}  // namespace rk

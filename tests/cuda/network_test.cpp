@@ -13,8 +13,6 @@
 namespace rk {
 namespace {
 
-using testing::is_residual, testing::NetworkCase;
-
 void compare(NetworkCase network) {
   // Larger images, on which 50 layers compute more than rounding.
   if (rounds_as_a_card()) {
@@ -22,7 +20,7 @@ void compare(NetworkCase network) {
     network.side = std::max<std::int64_t>(network.side, 72);  // 18, 9, 5, 3
   }
   SCOPED_TRACE(fmt::format("{} {}", network.arch, name_of(network.precision)));
-  testing::compare_network_with_cpu(network, Context(8, Device{.cuda = true}));
+  compare_network_with_cpu(network, Context(8, Device{.cuda = true}));
 }
 
 // The networks of the registry whose layers are of one kind: each is in one of the suites below.

@@ -15,21 +15,21 @@
 namespace rk {
 namespace {
 
-constexpr std::int64_t kDim = 16;
+constexpr std::int64_t kProxyDim = 16;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class Both {
  public:
   explicit Both(const std::string& name) {
     data_ = made_up::as_float(
-        made_up::data(LossKind::kProxies, {.rows = 20, .dim = kDim, .classes = 300}, 1));
+        made_up::data(LossKind::kProxies, {.rows = 20, .dim = kProxyDim, .classes = 300}, 1));
     for (const Context* context : {&cpu_, &gpu_}) {
       losses_.push_back(make_loss<float>(name));
       losses_.back()->allocate(*context, data_.shape());
     }
   }
 
-  float* proxy(std::int64_t row) { return data_.proxies.data() + row * kDim; }
+  float* proxy(std::int64_t row) { return data_.proxies.data() + row * kProxyDim; }
   const LossData<float>& data() const { return data_; }
   void reset(const LossData<float>& data) { data_ = data; }
 
@@ -85,11 +85,11 @@ TEST_F(ProxyTest, OneThatHasNoDirectionIsRefused) {
     Both both(name);
     const LossData<float> good = both.data();
     both.take();
-    std::fill_n(both.proxy(277), kDim, 0.0F);
+    std::fill_n(both.proxy(277), kProxyDim, 0.0F);
     both.refuse("proxies: row 277 is zero, or so short that it has no direction");
-    std::fill_n(both.proxy(31), kDim, -0.0F);
+    std::fill_n(both.proxy(31), kProxyDim, -0.0F);
     both.refuse("proxies: row 31 is zero");
-    std::fill_n(both.proxy(7), kDim, 1e-39F);  // its gradient would be beyond float
+    std::fill_n(both.proxy(7), kProxyDim, 1e-39F);  // its gradient would be beyond float
     both.refuse("proxies: row 7 is zero, or so short");
     both.reset(good);
     both.take();
@@ -103,10 +103,10 @@ TEST_F(ProxyTest, OneThatIsNotFiniteIsRefused) {
     const LossData<float> good = both.data();
     for (const float value : {kNan, std::numeric_limits<float>::infinity(), -2e10F}) {
       both.reset(good);
-      both.proxy(298)[kDim - 1] = value;
+      both.proxy(298)[kProxyDim - 1] = value;
       both.refuse("proxies: row 298 holds NaN, infinity or a number beyond 1e+10");
       // Reported before zeros, wherever those are.
-      std::fill_n(both.proxy(0), kDim, 0.0F);
+      std::fill_n(both.proxy(0), kProxyDim, 0.0F);
       both.refuse("proxies: row 298 holds NaN");
     }
   }
@@ -117,10 +117,10 @@ TEST_F(ProxyTest, AnyOtherLengthIsTaken) {
     SCOPED_TRACE(name);
     Both both(name);
     // In float the squares would underflow.
-    for (std::int64_t d = 0; d < kDim; ++d) both.proxy(5)[d] *= 1e-25F;
+    for (std::int64_t d = 0; d < kProxyDim; ++d) both.proxy(5)[d] *= 1e-25F;
     both.take();
     // The proxy is longer than the largest number that is accepted, its numbers are not.
-    std::fill_n(both.proxy(6), kDim, 9e9F);
+    std::fill_n(both.proxy(6), kProxyDim, 9e9F);
     both.take();
   }
 }

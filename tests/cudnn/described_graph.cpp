@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace rk::testing {
+namespace rk {
 
 namespace fe = cudnn_frontend;
 
@@ -107,4 +107,4 @@ std::size_t DescribedGraph::places_added_by_run() const {
   return places.size() - given;
 }
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 
 // A GPU as cuDNN describes it: its device properties in JSON, as the library writes them, which
 // hold the compute capability, the multiprocessors and their memories.
@@ -56,4 +56,4 @@ class DescribedGraph {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace rk::testing
+}  // namespace rk

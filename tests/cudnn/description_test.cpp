@@ -21,8 +21,7 @@ class GpuDescribed : public OnGpu {};
 
 TEST_F(GpuDescribed, GraphsAreBuiltForItAsForTheGpuItself) {
   const GpuReport report = probe_gpus();
-  const testing::GpuDescription gpu =
-      testing::describe_gpu(0, report.cards.at(0).compute_capability);
+  const GpuDescription gpu = describe_gpu(0, report.cards.at(0).compute_capability);
   if (const char* path = std::getenv("RK_GPU_DESCRIPTION")) {
     std::ofstream file(path);
     file << gpu.json << '\n';
@@ -34,15 +33,14 @@ TEST_F(GpuDescribed, GraphsAreBuiltForItAsForTheGpuItself) {
   const auto x = graph.read(GraphRole::kX, {64, 56, 56, 64});
   const auto w = graph.read(GraphRole::kW, {64, 3, 3, 64});
   graph.write(graph.conv(x, w, {.padding = {1, 1}}), GraphRole::kY);
-  EXPECT_EQ(testing::DescribedGraph(graph, gpu, true).state(), testing::PlanState::kFinal);
+  EXPECT_EQ(DescribedGraph(graph, gpu, true).state(), PlanState::kFinal);
 }
 
 // A GPU at hand has engines that a described one lacks; RK_GPU_ENGINES=FILE lists them for the
 // graphs of a training step.
 TEST_F(GpuDescribed, HasTheEnginesOfItsDescription) {
   const GpuReport report = probe_gpus();
-  const testing::GpuDescription gpu =
-      testing::describe_gpu(0, report.cards.at(0).compute_capability);
+  const GpuDescription gpu = describe_gpu(0, report.cards.at(0).compute_capability);
   const char* path = std::getenv("RK_GPU_ENGINES");
   std::ofstream file(path != nullptr ? path : "/dev/null");
   int graphs = 0, engines = 0, described = 0;
@@ -56,8 +54,8 @@ TEST_F(GpuDescribed, HasTheEnginesOfItsDescription) {
     build_network(program, network, 256, 224, 224);
     for (const Graph& graph : graphs_of(program)) {
       ++graphs;
-      const std::vector<std::string> here = testing::engines_at_hand(graph);
-      const std::vector<std::string> there = testing::engines_of(graph, gpu);
+      const std::vector<std::string> here = engines_at_hand(graph);
+      const std::vector<std::string> there = engines_of(graph, gpu);
       file << graph.text() << '\n';
       for (const std::string& engine : here) {
         const bool both = std::ranges::find(there, engine) != there.end();

@@ -48,7 +48,7 @@ struct Gpu {
 void PrintTo(const Gpu& gpu, std::ostream* out) { *out << gpu.name; }
 constexpr std::array<Gpu, 3> kGpus = {{{"a100", 80}, {"h100", 90}, {"h200", 90}}};
 
-testing::GpuDescription described(const Gpu& gpu) {
+GpuDescription described(const Gpu& gpu) {
   const auto json =
       read_file(fmt::format("{}/{}.json", RK_GPU_DESCRIPTIONS, gpu.name), std::size_t{1} << 20);
   return {{reinterpret_cast<const char*>(json.data()), json.size()}, gpu.compute_capability};
@@ -119,14 +119,14 @@ class CudnnChips : public ::testing::TestWithParam<std::tuple<Gpu, Precision>> {
 Graphs layer_graphs(Precision precision) {
   const Context context(1);
   Graphs graphs;
-  for (const testing::LayerCase& layer : testing::layer_cases()) {
+  for (const LayerCase& layer : layer_cases()) {
     if (precision != Precision::kFp32 && !layer.name.starts_with("batchnorm_batch")) continue;
     Parameters parameters;
     Program program(
         context, parameters,
         {.gradients = true, .input_gradient = true, .precision = precision, .for_gpu = true});
     std::vector<TensorId> sources;
-    for (const testing::NodeHarness::Source& source : layer.sources) {
+    for (const NodeHarness::Source& source : layer.sources) {
       sources.push_back(program.input("source", source.shape));
     }
     program.set_output(layer.record(program, sources));
@@ -152,19 +152,19 @@ template <class Map> Map drawn(Map graphs) {
 }
 
 void expect_supported(const Gpu& gpu, Precision precision, const Graphs& all) {
-  const testing::GpuDescription description = described(gpu);
+  const GpuDescription description = described(gpu);
   const Graphs graphs = drawn(all);
   const bool compile_all = std::getenv("RK_CUDNN_COMPILE") != nullptr;
-  std::map<testing::PlanState, int> reached;
+  std::map<PlanState, int> reached;
   std::size_t workspace = 0;
   for (const auto& [text, described] : graphs) {
     if (is_ours(described)) {
-      EXPECT_THROW(testing::DescribedGraph(described, description, compile_all), DeviceError)
+      EXPECT_THROW(DescribedGraph(described, description, compile_all), DeviceError)
           << text << " is supported after all";
       continue;
     }
     try {
-      const testing::DescribedGraph graph(described, description, compile_all);
+      const DescribedGraph graph(described, description, compile_all);
       ++reached[graph.state()];
       EXPECT_EQ(graph.places_added_by_run(), 0U) << text;
       workspace = std::max(workspace, graph.workspace_bytes());
@@ -175,10 +175,9 @@ void expect_supported(const Gpu& gpu, Precision precision, const Graphs& all) {
   fmt::print(
       "{} {}: {} of {} distinct graphs, {} with a final plan (workspace up to {} MB), {} compiled "
       "without a driver to load them, {} accepted\n",
-      gpu.name, name_of(precision), graphs.size(), all.size(), reached[testing::PlanState::kFinal],
-      workspace >> 20, reached[testing::PlanState::kCompiled],
-      reached[testing::PlanState::kAccepted]);
-  EXPECT_GT(reached[testing::PlanState::kFinal], 0);
+      gpu.name, name_of(precision), graphs.size(), all.size(), reached[PlanState::kFinal],
+      workspace >> 20, reached[PlanState::kCompiled], reached[PlanState::kAccepted]);
+  EXPECT_GT(reached[PlanState::kFinal], 0);
 }
 
 TEST_P(CudnnGraphs, AreSupported) {
@@ -205,7 +204,7 @@ bool has_rows_apart(const Graph& graph) {
 // if one is ready made for dense images, one is for rows apart.
 TEST_P(CudnnGraphs, RowsApartNeedNoCompiler) {
   const auto& [gpu, precision] = GetParam();
-  const testing::GpuDescription description = described(gpu);
+  const GpuDescription description = described(gpu);
   const std::vector<std::string> networks = {"googlenet", "inception_v3"};
   const Graphs joined = all_graphs(precision, kUsers, networks);
   const Graphs apart = all_graphs(precision, kUsers, networks, /*apart=*/true);
@@ -216,8 +215,8 @@ TEST_P(CudnnGraphs, RowsApartNeedNoCompiler) {
     ASSERT_TRUE(apart.contains(alone)) << alone;
     ++count;
     try {
-      const testing::DescribedGraph spaced(graph, description, false);
-      const testing::DescribedGraph dense(apart.at(alone), description, false);
+      const DescribedGraph spaced(graph, description, false);
+      const DescribedGraph dense(apart.at(alone), description, false);
       same += !dense.engine().empty() && spaced.engine() == dense.engine() ? 1 : 0;
       ready += dense.engine().empty() ? 0 : 1;
       EXPECT_EQ(spaced.state(), dense.state()) << text;
@@ -257,9 +256,9 @@ TEST_P(CudnnChips, CompileEveryKindOfKernel) {
   const std::map<Kind, const Graph*> kinds = drawn(smallest);
   for (const auto& [kind, smaller] : kinds) {
     try {
-      const testing::DescribedGraph graph(*smaller, described(gpu), true);
-      EXPECT_NE(graph.state(), testing::PlanState::kAccepted) << smaller->text();
-      compiled += graph.state() == testing::PlanState::kCompiled ? 1 : 0;
+      const DescribedGraph graph(*smaller, described(gpu), true);
+      EXPECT_NE(graph.state(), PlanState::kAccepted) << smaller->text();
+      compiled += graph.state() == PlanState::kCompiled ? 1 : 0;
     } catch (const DeviceError& error) {
       ADD_FAILURE() << error.what();
     }
@@ -280,8 +279,8 @@ TEST_P(CudnnChips, HaveReadyMadeGradientsWithSums) {
     if (!gpu::is_masked_gradient(graph)) continue;
     ++count;
     try {
-      const testing::DescribedGraph with_sums(gpu::graph_with_sums(graph), described(gpu), false);
-      EXPECT_EQ(with_sums.state(), testing::PlanState::kFinal) << text;
+      const DescribedGraph with_sums(gpu::graph_with_sums(graph), described(gpu), false);
+      EXPECT_EQ(with_sums.state(), PlanState::kFinal) << text;
       EXPECT_EQ(with_sums.places_added_by_run(), 0U) << text;
     } catch (const DeviceError& error) {
       ADD_FAILURE() << error.what();
@@ -306,8 +305,8 @@ TEST_P(CudnnChips, HaveFusionsReadyMade) {
     for (const Graph& graph : fusion.fused) {
       ++count[fusion.kind];
       try {
-        const testing::DescribedGraph built(graph, described(gpu), false);
-        ready[fusion.kind] += built.state() == testing::PlanState::kFinal ? 1 : 0;
+        const DescribedGraph built(graph, described(gpu), false);
+        ready[fusion.kind] += built.state() == PlanState::kFinal ? 1 : 0;
         EXPECT_EQ(built.places_added_by_run(), 0U) << graph.text();
       } catch (const DeviceError& error) {
         ADD_FAILURE() << error.what();

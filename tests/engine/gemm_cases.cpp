@@ -1,5 +1,6 @@
 #include "tests/engine/gemm_cases.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "engine/device/gemm.h"
 
@@ -9,10 +10,8 @@
 #include <cmath>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // An array in the device's memory.
 class Numbers {
@@ -85,4 +84,4 @@ void check_gemm(const Context& context, std::uint64_t seed) {
   }
 }
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-namespace rk::testing {
+namespace rk {
 
 // Holds the gtest expectations.
 void check_gemm(const Context& context, std::uint64_t seed);
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -12,7 +12,7 @@ namespace {
 TEST(Gemm, MatchesThreeLoopsInDouble) {
   for (const int threads : {1, 2}) {
     const Context context(threads);
-    for (std::uint64_t seed = 1; seed <= 200; ++seed) testing::check_gemm(context, seed);
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) check_gemm(context, seed);
   }
 }
 

@@ -37,7 +37,7 @@ TEST(Half, NarrowingUndoesWidening) {
 }
 
 // By definition: the nearest multiple of the step at that size, ties to even.
-float nearest(double x, int digits, int least_exponent, double largest) {
+float nearest_multiple(double x, int digits, int least_exponent, double largest) {
   int exponent = 0;
   std::frexp(x, &exponent);
   const int step = std::max(exponent - digits, least_exponent);
@@ -49,8 +49,8 @@ float nearest(double x, int digits, int least_exponent, double largest) {
 TEST(Half, RoundsAsItsDefinition) {
   std::mt19937 random(static_cast<std::mt19937::result_type>(random_seed()));
   const auto expect_nearest = [](float x) {
-    ASSERT_EQ(from_float16(to_float16(x)), nearest(x, 11, -24, 65504)) << x;
-    ASSERT_EQ(from_bfloat16(to_bfloat16(x)), nearest(x, 8, -133, 0x1.FEp127)) << x;
+    ASSERT_EQ(from_float16(to_float16(x)), nearest_multiple(x, 11, -24, 65504)) << x;
+    ASSERT_EQ(from_bfloat16(to_bfloat16(x)), nearest_multiple(x, 8, -133, 0x1.FEp127)) << x;
   };
   for (const float edge :
        {65504.0F, 65519.0F, 65520.0F, -1e9F, 1.0F + 0x1p-11F, 1.0F + 0x1p-8F, 1.0F + 3 * 0x1p-8F,

@@ -221,8 +221,7 @@ class FromBlocks : public Node {
   void forward() override {
     const auto* x = memory_.inputs[0].as<float>();
     auto* y = memory_.output.as<float>();
-    testing::for_each_stored(shape_, block_,
-                             [&](std::size_t from, std::size_t to) { y[to] = x[from]; });
+    for_each_stored(shape_, block_, [&](std::size_t from, std::size_t to) { y[to] = x[from]; });
   }
   void backward() override {}
 

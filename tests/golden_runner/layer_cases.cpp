@@ -106,13 +106,12 @@ class LayerModel {
   std::vector<float> to_product(TensorId id, const std::vector<float>& values) const {
     const Shape& shape = program_.shape(id);
     if (shape.rank() != 4) return values;
-    return testing::as_stored(program_, id,
-                              testing::nchw_to_nhwc(values, shape[3], shape[1] * shape[2]));
+    return as_stored(program_, id, nchw_to_nhwc(values, shape[3], shape[1] * shape[2]));
   }
   std::vector<double> from_product(TensorId id, const float* stored) const {
     const Shape& shape = program_.shape(id);
-    std::vector<float> values = testing::from_stored(program_, id, stored);
-    if (shape.rank() == 4) values = testing::nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
+    std::vector<float> values = from_stored(program_, id, stored);
+    if (shape.rank() == 4) values = nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
     return {values.begin(), values.end()};
   }
 

@@ -30,14 +30,14 @@ void NetworkModel::load(const Checkpoint& weights) {
 
 void NetworkModel::set_images(const std::vector<float>& nchw) {
   const Shape& shape = program_.shape(network_.input);
-  const std::vector<float> colours = testing::nchw_to_nhwc(nchw, kColours, shape[1] * shape[2]);
+  const std::vector<float> colours = nchw_to_nhwc(nchw, kColours, shape[1] * shape[2]);
   // On a GPU the input is padded with channels of zeros up to the number that convolutions take.
   std::vector<float> nhwc(static_cast<std::size_t>(shape.elements()));
   for (std::int64_t i = 0; i < std::ssize(colours); ++i) {
     nhwc[static_cast<std::size_t>(i / kColours * shape[3] + i % kColours)] =
         colours[static_cast<std::size_t>(i)];
   }
-  put(testing::as_stored(program_, network_.input, nhwc), program_.value(network_.input));
+  put(as_stored(program_, network_.input, nhwc), program_.value(network_.input));
 }
 
 void NetworkModel::forward() {
@@ -131,9 +131,8 @@ bool NetworkModel::is_masked(TensorId id) const {
 
 std::vector<double> NetworkModel::read(TensorId id, const float* stored) const {
   const Shape& shape = program_.shape(id);
-  std::vector<float> values =
-      testing::from_stored(program_, id, fetch(stored, shape.elements()).data());
-  if (shape.rank() == 4) values = testing::nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
+  std::vector<float> values = from_stored(program_, id, fetch(stored, shape.elements()).data());
+  if (shape.rank() == 4) values = nhwc_to_nchw(values, shape[3], shape[1] * shape[2]);
   return {values.begin(), values.end()};
 }
 

@@ -75,7 +75,7 @@ class Branches {
                    {.mode = BatchNormMode::kRunning, .relu = true});
   }
   void fill(const Tensor& tensor, std::uint64_t seed) const {
-    const std::vector<float> values = testing::noise(tensor.elements(), seed);
+    const std::vector<float> values = noise(tensor.elements(), seed);
     const PinnedBuffer host(tensor.bytes());
     with_type(tensor.dtype, [&]<class T>() {
       std::ranges::transform(values, host.as<T>(), [](float x) { return Element<T>::narrow(x); });

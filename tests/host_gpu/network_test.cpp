@@ -20,8 +20,6 @@
 namespace rk {
 namespace {
 
-using testing::NetworkCase, testing::network_spec, testing::off, testing::take_algorithm;
-
 using Texts = std::set<std::string>;
 
 // The case's network, recorded with its algorithm of batch normalisation.
@@ -121,7 +119,7 @@ TEST(HostGpuNetworkForms, RefusedFusionsAreComputedInParts) {
   const Context gpu(2, Device{.cuda = true});
   for (const BatchNormMode mode : {BatchNormMode::kRunning, BatchNormMode::kBatch}) {
     for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kFp16}) {
-      testing::compare_network_with_cpu({.mode = mode, .precision = precision}, gpu);
+      compare_network_with_cpu({.mode = mode, .precision = precision}, gpu);
     }
   }
   host_gpu::refuse_graphs(nullptr);
@@ -152,10 +150,10 @@ std::vector<float> shared_input_gradient(const Context& context, Precision preci
   parameters.initialise(context, 3);
   parameters.upload();
   context.synchronize();
-  std::ranges::copy(testing::noise(shape.elements(), 1), program.value(x));
+  std::ranges::copy(noise(shape.elements(), 1), program.value(x));
   program.forward();
   context.synchronize();
-  std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(c));
+  std::ranges::copy(noise(shape.elements(), 2), program.gradient(c));
   program.backward();
   context.synchronize();
   return {program.gradient(x), program.gradient(x) + shape.elements()};
@@ -179,10 +177,10 @@ std::vector<float> pooled_and_convolved_gradients(const Context& context) {
   parameters.initialise(context, 3);
   parameters.upload();
   context.synchronize();
-  std::ranges::copy(testing::noise(shape.elements(), 1), program.value(x));
+  std::ranges::copy(noise(shape.elements(), 1), program.value(x));
   program.forward();
   context.synchronize();
-  std::ranges::copy(testing::noise(shape.elements(), 2), program.gradient(program.find("b.y")));
+  std::ranges::copy(noise(shape.elements(), 2), program.gradient(program.find("b.y")));
   program.backward();
   parameters.download_gradients();
   std::vector<float> gradients;

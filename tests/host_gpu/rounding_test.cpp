@@ -103,9 +103,9 @@ std::vector<float> convolution(Precision precision, Seed seed) {
   program.plan();
   parameters.initialise(gpu, 3);
   parameters.upload();
-  std::ranges::copy(testing::noise(shape.elements(), 1), program.value(x));
+  std::ranges::copy(noise(shape.elements(), 1), program.value(x));
   program.forward();
-  std::ranges::copy(testing::noise(program.shape(y).elements(), 2), program.gradient(y));
+  std::ranges::copy(noise(program.shape(y).elements(), 2), program.gradient(y));
   program.backward();
   parameters.download_gradients();
   std::vector<float> results(program.value(y), program.value(y) + program.shape(y).elements());
@@ -119,7 +119,7 @@ std::vector<float> product(Seed seed) {
   constexpr std::int64_t kSide = 20;
   const AsACard card(seed);
   const Context gpu(1, Device{.cuda = true});
-  const std::vector<float> values = testing::noise(kSide * kSide, 1);
+  const std::vector<float> values = noise(kSide * kSide, 1);
   Memory a = gpu.allocate(values.size() * sizeof(float));
   a.upload(values.data(), a.bytes());
   const Memory c = gpu.allocate(a.bytes());
@@ -132,7 +132,6 @@ std::vector<float> product(Seed seed) {
 
 // Only products in TF32 lose bits, and only with a seed.
 TEST(Rounding, IsThatOfThePrecision) {
-  using testing::off;
   const std::vector<float> exact = convolution(Precision::kFp32, std::nullopt);
   EXPECT_LE(off(convolution(Precision::kTf32, std::nullopt), exact), 1e-7);
   for (const std::uint64_t seed : {2U, 3U}) {
@@ -154,8 +153,7 @@ TEST(Rounding, ASmallNetworkIsWithinTheBoundsOfACard) {
   const AsACard card(random_seed());
   const Context gpu(2, Device{.cuda = true});
   for (const Precision precision : {Precision::kFp32, Precision::kTf32}) {
-    testing::compare_network_with_cpu({.arch = "resnet20", .precision = precision, .batch = 4},
-                                      gpu);
+    compare_network_with_cpu({.arch = "resnet20", .precision = precision, .batch = 4}, gpu);
   }
 }
 

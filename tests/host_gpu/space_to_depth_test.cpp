@@ -167,10 +167,10 @@ TEST(SpaceToDepth, ConvolutionsOverCellsAreThoseOverPixels) {
     const auto& kernel = test.convolution.kernel;
     const auto stream = static_cast<std::uint64_t>(drawn);
     const std::vector<float> pixels =
-        testing::noise(test.batch * test.height * test.width * kColours, 3 * stream);
-    const std::vector<float> w = testing::noise(
-        test.convolution.out_channels * kColours * kernel[0] * kernel[1], 3 * stream + 1);
-    const std::vector<float> dy = testing::noise(test.y().elements(), 3 * stream + 2);
+        noise(test.batch * test.height * test.width * kColours, 3 * stream);
+    const std::vector<float> w =
+        noise(test.convolution.out_channels * kColours * kernel[0] * kernel[1], 3 * stream + 1);
+    const std::vector<float> dy = noise(test.y().elements(), 3 * stream + 2);
     const Results expected = by_definition(test, pixels, w, dy);
     const Results got = by_cells(test, pixels, w, dy);
     expect_near("y", got.y, expected.y);

@@ -49,9 +49,9 @@ const std::vector<Form>& forms() {
   return list;
 }
 
-// What the kernels read, and the gradients they add to. Problem<double, double> holds the same
-// numbers in double.
-template <class T, class Parameter> struct Problem {
+// What the kernels read, and the gradients they add to. BatchNormProblem<double, double> holds the
+// same numbers in double.
+template <class T, class Parameter> struct BatchNormProblem {
   std::int64_t rows;
   int channels;
   std::vector<T> y, residual, dz;
@@ -60,7 +60,8 @@ template <class T, class Parameter> struct Problem {
 };
 
 template <class T>
-Problem<T, float> draw(std::int64_t rows, int channels, double offset, std::uint32_t seed) {
+BatchNormProblem<T, float> draw(std::int64_t rows, int channels, double offset,
+                                std::uint32_t seed) {
   MadeUp made_up(static_cast<std::uint32_t>(rows * 31 + channels) + seed);
   const std::int64_t count = rows * channels;
   // Braces draw from left to right.
@@ -77,7 +78,8 @@ Problem<T, float> draw(std::int64_t rows, int channels, double offset, std::uint
           made_up.normals<T>(count)};
 }
 
-template <class T> Problem<double, double> in_double(const Problem<T, float>& in) {
+template <class T>
+BatchNormProblem<double, double> in_double(const BatchNormProblem<T, float>& in) {
   return {in.rows,
           in.channels,
           widened(in.y),
@@ -101,7 +103,7 @@ struct Reference {
 constexpr double kEpsilon = 1e-3;
 constexpr double kMomentum = 0.3;
 
-Reference reference(const Problem<double, double>& in, const Form& form) {
+Reference reference(const BatchNormProblem<double, double>& in, const Form& form) {
   Reference out;
   out.z.resize(in.y.size());
   out.d_residual = in.d_residual;
@@ -160,7 +162,7 @@ Reference reference(const Problem<double, double>& in, const Form& form) {
 
 // The kernels' memory: what they read, and what none of them has written yet.
 template <class T> struct OnDevice {
-  OnDevice(const Problem<T, float>& drawn, const Form& chosen)
+  OnDevice(const BatchNormProblem<T, float>& drawn, const Form& chosen)
       : in(drawn),
         form(chosen),
         y(DeviceBuffer::copy_of(in.y)),
@@ -262,7 +264,7 @@ template <class T> struct OnDevice {
            nullptr);
   }
 
-  const Problem<T, float>& in;
+  const BatchNormProblem<T, float>& in;
   const Form& form;
   DeviceBuffer y, residual, dz, gamma, beta;
   DeviceBuffer sum, squares;  // of each channel, with form.sums
@@ -285,7 +287,7 @@ template <class T>
 std::vector<Checked> run(std::int64_t rows, int channels, const Form& form, double offset,
                          std::uint32_t seed = 0) {
   constexpr double kValueError = 2e-5;
-  Problem<T, float> in;
+  BatchNormProblem<T, float> in;
   Reference expected;
   // For a value within rounding of 0, either side of the ReLU is right, but their gradients differ:
   // draw again if there is such a value.
@@ -345,10 +347,11 @@ struct JoinReference {
   double nearest_to_zero = std::numeric_limits<double>::infinity();
 };
 
-JoinReference join_reference(const Problem<double, double>& y, const Problem<double, double>& s) {
+JoinReference join_reference(const BatchNormProblem<double, double>& y,
+                             const BatchNormProblem<double, double>& s) {
   // Each of the two normalisations sees the other's output as its residual; its incoming gradient
   // is what the ReLU lets through of dz.
-  Problem<double, double> with = y, beside = s;
+  BatchNormProblem<double, double> with = y, beside = s;
   const Reference alone = reference(s, {.name = "alone"});
   with.residual = alone.z;
   JoinReference out;
@@ -364,7 +367,7 @@ template <class T>
 std::vector<Checked> run_join(std::int64_t rows, int channels, std::uint32_t seed) {
   const std::int64_t count = rows * channels;
   constexpr double kValueError = 3e-5;
-  Problem<T, float> y, s;
+  BatchNormProblem<T, float> y, s;
   JoinReference expected;
   do {
     y = draw<T>(rows, channels, 0.5, seed++);
@@ -374,7 +377,7 @@ std::vector<Checked> run_join(std::int64_t rows, int channels, std::uint32_t see
 
   // The arrays of one of the two normalisations.
   struct Side {
-    explicit Side(const Problem<T, float>& in)
+    explicit Side(const BatchNormProblem<T, float>& in)
         : x(DeviceBuffer::copy_of(in.y)),
           gamma(DeviceBuffer::copy_of(in.gamma)),
           beta(DeviceBuffer::copy_of(in.beta)),
@@ -456,7 +459,7 @@ template <class T> std::vector<Checked> run_nan() {
   constexpr std::int64_t kRows = 5, kNan = 13;
   constexpr int kChannels = 8;
   const Form form = {.name = "nan", .batch = false, .relu = true, .mask = ReluMask::kFromInput};
-  Problem<T, float> in = draw<T>(kRows, kChannels, 0.5, 0);
+  BatchNormProblem<T, float> in = draw<T>(kRows, kChannels, 0.5, 0);
   in.y[at(kNan)] = Element<T>::narrow(std::nanf(""));
   OnDevice<T> device(in, form);
   device.compute_statistics();

@@ -10,7 +10,7 @@
 namespace rk {
 namespace {
 
-constexpr double kEpsilon = 1e-3;
+constexpr double kBatchNormEpsilon = 1e-3;
 
 // For each stored element, the index of its dense element; -1 for padding, which is 0.
 std::vector<std::int64_t> stored_order(const FilterShape& shape) {
@@ -100,7 +100,7 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   const auto wide_dy = widened(dy);
   std::vector<double> folded_weight, bias, scale, inv_std, d_weight, d_gamma, d_beta;
   for (int o = 0; o < outputs; ++o) {
-    inv_std.push_back(1 / std::sqrt(static_cast<double>(variance[at(o)]) + kEpsilon));
+    inv_std.push_back(1 / std::sqrt(static_cast<double>(variance[at(o)]) + kBatchNormEpsilon));
     scale.push_back(inv_std.back() * static_cast<double>(gamma[at(o)]));
     bias.push_back(static_cast<double>(beta[at(o)]) -
                    scale.back() * static_cast<double>(mean[at(o)]));
@@ -139,8 +139,8 @@ template <class T> std::vector<Checked> folded(const FilterShape& shape, std::in
   run_over<PrepareWeights<T>>(
       {{.shape = shape, .weight = device_weight.as<float>(), .prepared = cast.as<T>()},
        {shape, device_weight.as<float>(), got_folded.as<T>(), device_gamma.as<float>(),
-        device_beta.as<float>(), device_mean.as<float>(), device_variance.as<float>(), kEpsilon,
-        got_bias.as<T>(), got_scale.as<float>(), got_inv_std.as<float>()}});
+        device_beta.as<float>(), device_mean.as<float>(), device_variance.as<float>(),
+        kBatchNormEpsilon, got_bias.as<T>(), got_scale.as<float>(), got_inv_std.as<float>()}});
   launch(MaskedSums<T>{.rows = rows,
                        .channels = outputs,
                        .row_stride = outputs,

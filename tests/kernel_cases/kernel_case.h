@@ -2,6 +2,7 @@
 // list of cases, run by host_gpu_test on the emulated GPU and by cuda_test on a real one.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/device/cuda/buffer.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
@@ -106,7 +107,5 @@ template <class T> DeviceBuffer unwritten(std::int64_t count) {
   return DeviceBuffer::copy_of(
       std::vector<unsigned char>(static_cast<std::size_t>(count) * sizeof(T), 0xFF));
 }
-
-inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace rk

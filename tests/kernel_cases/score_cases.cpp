@@ -26,9 +26,9 @@ struct Tile {
 };
 
 // A tile of made-up scores and queries, and what there is to count in it.
-class Problem {
+class CountingProblem {
  public:
-  explicit Problem(const Tile& tile, std::uint32_t seed)
+  explicit CountingProblem(const Tile& tile, std::uint32_t seed)
       : tile_(tile), stride_((tile.columns + 63) / 64 * 64), random_(seed) {
     scores_.assign(at(tile.rows * stride_), std::numeric_limits<float>::quiet_NaN());
     for (int r = 0; r < tile.rows; ++r) {
@@ -176,7 +176,7 @@ class Problem {
 };
 
 std::vector<Checked> count_scores(const Tile& tile, std::uint32_t seed) {
-  const Problem problem(tile, seed);
+  const CountingProblem problem(tile, seed);
   const Counted expected = problem.expected(), got = problem.counted(false);
   return {{"counts", widened(got.counts), widened(expected.counts), 0, 0},
           {"ranks alone", widened(problem.counted(true).counts), widened(expected.counts), 0, 0},

@@ -3,6 +3,7 @@
 // tensors that are stored past the caches.
 #include "kernels/cpu/batchnorm_cpu.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "engine/device/buffer.h"
 #include "tests/support/random_seed.h"
@@ -17,8 +18,6 @@ namespace rk {
 namespace {
 
 using batchnorm_cpu::Mask;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::vector<float> normals(CounterRandom& random, std::int64_t count, double mean = 0) {
   std::vector<float> out;

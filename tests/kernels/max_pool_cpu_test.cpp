@@ -2,6 +2,7 @@
 // first maximum in scan order, and every gradient to the pixel that won.
 #include "kernels/cpu/pool_cpu.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"
 
@@ -13,8 +14,6 @@
 
 namespace rk {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t element(const ImageLayout& layout, std::int64_t plane, std::int64_t pixel,
                      std::int64_t lane) {

@@ -10,7 +10,7 @@
 #include <array>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 namespace {
 
 // Along one axis: where every window begins and ends, counted from the image's first pixel. Both
@@ -85,4 +85,4 @@ TEST(AveragePool, IsTheMeanOverWindowAndPadding) {
 }
 
 }  // namespace
-}  // namespace rk::testing
+}  // namespace rk

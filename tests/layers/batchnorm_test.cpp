@@ -17,9 +17,6 @@
 namespace rk {
 namespace {
 
-using testing::NodeHarness;
-using testing::noise;
-
 constexpr std::int64_t kChannels = 32;
 const Shape kShape{3, 5, 4, kChannels};
 constexpr std::int64_t kPixels = 3 * 5 * 4;

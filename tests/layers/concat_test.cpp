@@ -16,8 +16,6 @@
 namespace rk {
 namespace {
 
-using testing::noise;
-
 // Two normalisations of one image and two poolings, joined; if `shared`, a pooling also reads the
 // second normalisation.
 class Branches {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 namespace {
 
 class LayerConformance : public ::testing::TestWithParam<LayerCase> {};
@@ -202,4 +202,4 @@ INSTANTIATE_TEST_SUITE_P(Layers, LayerConformance, ::testing::ValuesIn(layer_cas
                          [](const auto& layer) { return layer.param.name; });
 
 }  // namespace
-}  // namespace rk::testing
+}  // namespace rk

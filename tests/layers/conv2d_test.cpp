@@ -13,9 +13,6 @@
 namespace rk {
 namespace {
 
-using testing::NodeHarness;
-using testing::noise;
-
 void check(const NodeHarness::Source& x, const Conv2dOptions& o) {
   NodeHarness harness(2, {x}, [&](Program& p, const std::vector<TensorId>& ids) {
     return conv2d(p, ids[0], "conv", o);
@@ -82,14 +79,14 @@ TEST(Conv2d, AddsToTheGradientsOfAllOfManyLargeImages) {
         return conv2d(p, ids[0], "conv", {2 * b, {1, 1}, {1, 1}, {0, 0}});
       };
       const std::vector<float> w = noise(128 * b, 1), before = noise(shape.elements(), 3);
-      const auto gradient = [&](testing::EdgeMode mode) {
+      const auto gradient = [&](EdgeMode mode) {
         NodeHarness harness(2, {{.shape = shape, .block = block}}, record, mode);
         harness.parameters().set(harness.parameters().values(), 0, w.data());
         harness.forward({noise(shape.elements(), 2)});
         return harness.backward(noise(harness.output_shape().elements(), 4), {before})[0];
       };
-      const std::vector<float> alone = gradient(testing::EdgeMode::kOverwrite);
-      const std::vector<float> added = gradient(testing::EdgeMode::kAccumulate);
+      const std::vector<float> alone = gradient(EdgeMode::kOverwrite);
+      const std::vector<float> added = gradient(EdgeMode::kAccumulate);
       ASSERT_EQ(alone.size(), added.size());
       for (std::size_t i = 0; i < alone.size(); ++i) {
         // Another primitive may add the 32 products up in another order.

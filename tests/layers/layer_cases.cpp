@@ -15,7 +15,7 @@
 #include <numeric>
 #include <utility>
 
-namespace rk::testing {
+namespace rk {
 namespace {
 
 using Sources = std::vector<NodeHarness::Source>;
@@ -280,4 +280,4 @@ void randomise(Parameters& parameters) {
   }
 }
 
-}  // namespace rk::testing
+}  // namespace rk

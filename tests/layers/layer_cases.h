@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 
 struct LayerCase {
   std::string name;
@@ -32,4 +32,4 @@ const std::vector<LayerCase>& layer_cases();
 // Fills parameters and running statistics with noise; gamma and the variance stay well above 0.
 void randomise(Parameters& parameters);
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -18,8 +18,6 @@
 namespace rk {
 namespace {
 
-using testing::noise;
-
 class Model {
  public:
   Model(const NetworkSpec& spec, const Program::Options& options, int threads,

@@ -1,6 +1,7 @@
 #include "tests/layers/program_cases.h"
 
 #include "engine/base/half.h"
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "engine/device/pinned_buffer.h"
 #include "engine/tape/program.h"
@@ -21,10 +22,8 @@
 #include <string>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::vector<std::byte> narrowed(const std::vector<float>& values, DType type) {
   return with_type(type, [&]<class T>() {
@@ -294,4 +293,4 @@ void check_joined_channels(const Context& context, Precision precision, std::int
   }
 }
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace rk::testing {
+namespace rk {
 
 // A linear layer's result, read by others, at times through a ReLU. Compares with loops in double.
 void check_linear_layers(const Context& context, std::uint64_t seed);
@@ -19,4 +19,4 @@ void check_linear_layers(const Context& context, std::uint64_t seed);
 void check_joined_channels(const Context& context, Precision precision, std::int64_t block,
                            std::uint64_t seed);
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -10,7 +10,7 @@ namespace {
 TEST(Programs, LinearLayersAreTheirDefinition) {
   const Context context(2);
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    testing::check_linear_layers(context, seed);
+    check_linear_layers(context, seed);
   }
 }
 
@@ -18,7 +18,7 @@ TEST(Programs, JoinedChannelsAreTheirDefinition) {
   const Context context(2);
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     for (const std::int64_t block : {std::int64_t{0}, convolution_block()}) {
-      testing::check_joined_channels(context, Precision::kFp32, block, seed);
+      check_joined_channels(context, Precision::kFp32, block, seed);
     }
   }
 }

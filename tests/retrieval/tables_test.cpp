@@ -121,16 +121,18 @@ class Tables : public testing::Test {
   // Classes, what their first results were taken for, how often, and of how many queries.
   Cells confusions(const ReportedRun& run) const {
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> times;
+    std::map<std::int64_t, std::int64_t> valid;
     for (std::int64_t q = 0; q < kQueries; ++q) {
+      if (run.metrics.per_query.num_relevant[static_cast<std::size_t>(q)] == 0) continue;
       const std::int64_t own = queries_.labels[static_cast<std::size_t>(q)];
       const std::int64_t first =
           gallery_.labels[static_cast<std::size_t>(run.neighbours.of(q)[0].row)];
+      ++valid[own];
       if (own != first) ++times[{own, first}];
     }
     std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>> sorted;
     for (const auto& [pair, count] : times) {
-      sorted.emplace_back(-count, std::ranges::count(queries_.labels, pair.first), pair.first,
-                          pair.second);
+      sorted.emplace_back(-count, valid[pair.first], pair.first, pair.second);
     }
     std::ranges::sort(sorted);
     Cells cells;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 
 template <class T>
 std::vector<T> nchw_to_nhwc(const std::vector<T>& in, std::int64_t channels, std::int64_t pixels) {
@@ -24,4 +24,4 @@ std::vector<T> nhwc_to_nchw(const std::vector<T>& in, std::int64_t channels, std
   return nchw_to_nhwc(in, pixels, channels);
 }
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-namespace rk::testing {
+namespace rk {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -217,4 +217,4 @@ std::vector<float> noise(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
-}  // namespace rk::testing
+}  // namespace rk

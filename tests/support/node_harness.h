@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 
 // Stands for whatever computed the input of a node that is tested alone.
 class SourceNode final : public Node {
@@ -100,4 +100,4 @@ double weigh(const std::vector<float>& output, const std::vector<float>& weights
 // Numbers in [-1, 1) that are a function of (seed, index).
 std::vector<float> noise(std::int64_t count, std::uint64_t seed);
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -8,9 +8,9 @@
 namespace rk {
 namespace {
 
-class Parser {
+class PageParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit PageParser(std::string_view text) : text_(text) {}
 
   PageElement page() {
     expect("<!DOCTYPE html>");
@@ -130,7 +130,7 @@ bool PageElement::has_class(const std::string& word) const {
          std::string::npos;
 }
 
-PageElement read_page(std::string_view page) { return Parser(page).page(); }
+PageElement read_page(std::string_view page) { return PageParser(page).page(); }
 
 std::vector<const PageElement*> find_all(const PageElement& root,
                                          const std::function<bool(const PageElement&)>& wanted) {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace rk::testing {
+namespace rk {
 
 // Calls copy(stored offset, NHWC offset) for every element of a tensor whose channels are stored in
 // blocks; block 0: as they are.
@@ -41,4 +41,4 @@ inline std::vector<float> from_stored(const Program& program, TensorId id, const
   return values;
 }
 
-}  // namespace rk::testing
+}  // namespace rk

@@ -11,8 +11,8 @@
 namespace rk {
 namespace {
 
-[[maybe_unused]] constexpr int kWarmUp = 5;  // clocks rise, kernels are loaded
-[[maybe_unused]] constexpr int kAlone = 5;   // repeats of the stages timed alone
+[[maybe_unused]] constexpr int kLoaderWarmUp = 5;  // clocks rise, kernels are loaded
+[[maybe_unused]] constexpr int kAlone = 5;         // repeats of the stages timed alone
 
 }  // namespace
 
@@ -27,7 +27,7 @@ DeviceLoaderTimes time_device_loader(const Context& context, const DeviceLoaderS
   GpuInput input(program, tensor, table.levels(), shape.batch);
   DeviceTimer timer(context.cuda());
   std::vector<double> stages, uploads, kernels;
-  for (int repeat = -kWarmUp; repeat < kAlone; ++repeat) {
+  for (int repeat = -kLoaderWarmUp; repeat < kAlone; ++repeat) {
     // stage() copies into page-locked memory and starts the way up, for which take() waits.
     const double stage = milliseconds([&] { input.stage(crops); });
     timer.start();

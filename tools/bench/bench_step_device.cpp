@@ -17,7 +17,7 @@
 namespace rk {
 namespace {
 
-constexpr std::size_t kWarmUp = 20;  // clocks rise, kernels are loaded, the step is captured
+constexpr std::size_t kStepWarmUp = 20;  // clocks rise, kernels are loaded, the step is captured
 
 double milliseconds_together(const Context& context, TimedStep& step) {
   WorkTimer timer(context);
@@ -93,11 +93,11 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
   const std::chrono::duration<double> starting = std::chrono::steady_clock::now() - started;
   times.start_seconds = starting.count();
   std::vector<double> steps;
-  const std::size_t count = kWarmUp + static_cast<std::size_t>(repeats);
+  const std::size_t count = kStepWarmUp + static_cast<std::size_t>(repeats);
   for (std::size_t number = 0; number < count; ++number) {
     stop_if_interrupted();
     const double ms = step.run();
-    if (number >= kWarmUp) steps.push_back(ms);
+    if (number >= kStepWarmUp) steps.push_back(ms);
   }
   step.finish();
   times.captured = step.trainer().train_step().captured();

@@ -1,8 +1,8 @@
 #include "tools/common/normalized_loss.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
-#include "engine/base/round_up.h"
 #include "engine/system/signals.h"
 #include "losses/frame/finite.h"
 

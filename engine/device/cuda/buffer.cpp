@@ -2,7 +2,7 @@
 #include "engine/device/pinned_buffer.h"
 
 #include "engine/base/error.h"
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 #include "engine/device/cuda/error.h"
 #include "engine/device/out_of_memory.h"
 #include "engine/driver/device.h"

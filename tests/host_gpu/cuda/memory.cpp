@@ -1,7 +1,7 @@
 #include "tests/host_gpu/cuda/memory.h"
 
 #include "engine/base/error.h"
-#include "engine/base/round_up.h"
+#include "engine/base/integers.h"
 
 #include <cstdlib>
 #include <cstring>

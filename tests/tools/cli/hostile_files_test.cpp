@@ -31,7 +31,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Random = std::mt19937_64;
 
-const std::string kEval = RK_BIN "/eval";
 const std::string kFixtures = RK_TEST_GOLDEN "/fixtures/hdf5/";
 constexpr std::uint64_t kAllowed = 1'000'000'000;  // max(2 x the file, 1 GB): the files are small
 
@@ -55,8 +54,9 @@ void expect_one_line(const Finished& run, const std::string& words) {
 }
 
 Finished eval(const std::string& file, const TemporaryFolder& folder) {
-  return run_to_end({kEval, "--embeddings", file, "--device", "cpu", "--threads", "1", "-q"},
-                    folder.path().string());
+  return run_to_end(
+      {RK_BIN "/eval", "--embeddings", file, "--device", "cpu", "--threads", "1", "-q"},
+      folder.path().string());
 }
 
 TEST(HostileFiles, FilesThatCrashHangAndBloatTheLibraryAreOneLineEach) {
@@ -137,7 +137,7 @@ TEST(HostileFiles, TheInputOfALossTakesNoMoreMemoryThanItMay) {
 TEST(HostileFiles, WaitingForTheLibraryEndsOnASignal) {
   const TemporaryFolder folder;
   for (const int signal : {SIGINT, SIGTERM}) {
-    ChildProcess program({kEval, "--embeddings", kFixtures + "hang.h5", "-v"},
+    ChildProcess program({RK_BIN "/eval", "--embeddings", kFixtures + "hang.h5", "-v"},
                          folder.path().string());
     // The program prints its device just before it reads; then the library is busy for 2 s.
     while (program.running() && program.said_so_far().find("device: ") == std::string::npos) {

@@ -11,9 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kTrain = RK_BIN "/train";
-const std::string kEval = RK_BIN "/eval";
-
 // No output may replace a file that is read, nor a file of another kind.
 TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   ASSERT_EQ(embed("flat", "a.h5").code, 0);
@@ -30,20 +27,22 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
     int code;
   };
   const std::vector<Case> cases = {
-      {{kEval, "--checkpoint", in("best.h5"), "--data", flat(), "--save-embeddings", in("best.h5")},
+      {{RK_BIN "/eval", "--checkpoint", in("best.h5"), "--data", flat(), "--save-embeddings",
+        in("best.h5")},
        "best.h5",
        2},
-      {{kEval, "--checkpoint", best(), "--data", flat(), "--save-embeddings", in("best.h5")},
+      {{RK_BIN "/eval", "--checkpoint", best(), "--data", flat(), "--save-embeddings",
+        in("best.h5")},
        "best.h5",
        3},
-      {{kEval, "--embeddings", in("a.h5"), "--json", in("b.h5")}, "b.h5", 3},
-      {{kEval, "--embeddings", in("a.h5"), "--json", in("link.h5")}, "a.h5", 3},
-      {{kEval, "--embeddings", in("a.h5"), "--json", in("link.h5"), "--force"}, "a.h5", 2},
-      {{kEval, "--embeddings", in("b.h5"), "--gallery", in("a.h5"), "--json", in("a.h5"),
+      {{RK_BIN "/eval", "--embeddings", in("a.h5"), "--json", in("b.h5")}, "b.h5", 3},
+      {{RK_BIN "/eval", "--embeddings", in("a.h5"), "--json", in("link.h5")}, "a.h5", 3},
+      {{RK_BIN "/eval", "--embeddings", in("a.h5"), "--json", in("link.h5"), "--force"}, "a.h5", 2},
+      {{RK_BIN "/eval", "--embeddings", in("b.h5"), "--gallery", in("a.h5"), "--json", in("a.h5"),
         "--force"},
        "a.h5",
        2},
-      {{kEval, "--embeddings", in("a.h5"), "--json", in("notes.txt")}, "notes.txt", 3},
+      {{RK_BIN "/eval", "--embeddings", in("a.h5"), "--json", in("notes.txt")}, "notes.txt", 3},
       {{probe, "--loss", loss, "--in", in("a.h5"), "--out", in("a.h5")}, "a.h5", 2},
       {{probe, "--loss", loss, "--in", in("a.h5"), "--out", in("b.h5")}, "b.h5", 3},
       {{probe, "--image", in("pic.png"), "--out", in("pic.png")}, "pic.png", 2},
@@ -51,7 +50,7 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
        "pic.png",
        2},
       {{probe, "--image", in("pic.png"), "--out", in("a.h5")}, "a.h5", 3},
-      {{kTrain, "--data", flat(), "--out", in("x"), "--json", in("a.h5")}, "a.h5", 3},
+      {{RK_BIN "/train", "--data", flat(), "--out", in("x"), "--json", in("a.h5")}, "a.h5", 3},
       {{RK_BIN "/bench", "step", "--tune", in("notes.txt")}, "notes.txt", 3},
       {{RK_BIN "/bench", "step", "--tune", in("t.json"), "--json", in("t.json")}, "notes.txt", 2},
       // --tune accepts existing plans and extends them, but needs a GPU.
@@ -102,9 +101,9 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   const std::string package = R"({"name": "app", "version": "1.0.0"})";
   folder_->write("package.json", package);
   const std::string probe = RK_BIN "/probe";
-  const std::vector<std::string> search = {
-      kEval,     "--checkpoint",      best(),   "--index", in("own.h5"),
-      "--query", in("flat/c0/0.png"), "--sheet"};
+  const std::vector<std::string> search = {RK_BIN "/eval",      "--checkpoint", best(),
+                                           "--index",           in("own.h5"),   "--query",
+                                           in("flat/c0/0.png"), "--sheet"};
   const auto to = [](std::vector<std::string> words, const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -121,15 +120,15 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
       {{probe, "--data", flat(), "--json"}, "package.json", "data.json"},
       {{probe, "--loss", "smooth_ap", "--in", in("own.h5"), "--json"}, "package.json", "loss.json"},
       {to(search, {in("sheet.png"), "--json"}), "package.json", "search.json"},
-      {{kEval, "--embeddings", in("own.h5"), "--json"}, "package.json", "eval.json"},
-      {{kEval, "--compare", in("run"), in("run"), "--data", flat(), "--json"},
+      {{RK_BIN "/eval", "--embeddings", in("own.h5"), "--json"}, "package.json", "eval.json"},
+      {{RK_BIN "/eval", "--compare", in("run"), in("run"), "--data", flat(), "--json"},
        "package.json",
        "compare.json"},
       {{RK_BIN "/convert", best(), "--list", "--json"}, "package.json", "convert.json"},
-      {{kEval, "--embeddings", in("own.h5"), "--save-embeddings"},
+      {{RK_BIN "/eval", "--embeddings", in("own.h5"), "--save-embeddings"},
        "others_embeddings.h5",
        "saved.h5"},
-      {{kEval, "--embeddings", in("own.h5"), "--save-neighbours"},
+      {{RK_BIN "/eval", "--embeddings", in("own.h5"), "--save-neighbours"},
        "others_neighbours.h5",
        "neighbours.h5"},
       {{probe, "--loss", "smooth_ap", "--in", in("own.h5"), "--out"},
@@ -178,14 +177,15 @@ TEST_F(FolderRun, NothingReplacesWhatLiesInAFolderThatIsRead) {
   ASSERT_EQ(embed("flat", "own.h5").code, 0);
   const std::string photo = in("mine/c0/0.png"), before = file_text(photo);
   const std::vector<std::vector<std::string>> programs = {
-      {kTrain, "--data", "folder:" + in("mine"), "--out", in("new"), "--batches", "1", "--epochs",
-       "1", "--batch", "4", "--per-class", "2"},
-      {kTrain, "--data", flat(), "--test-data", "folder:" + in("mine"), "--out", in("new")},
+      {RK_BIN "/train", "--data", "folder:" + in("mine"), "--out", in("new"), "--batches", "1",
+       "--epochs", "1", "--batch", "4", "--per-class", "2"},
+      {RK_BIN "/train", "--data", flat(), "--test-data", "folder:" + in("mine"), "--out",
+       in("new")},
       {RK_BIN "/probe", "--data", in("mine")},
       {RK_BIN "/bench", "loader", "--data", "folder:" + in("mine"), "--split", "train", "--images",
        "4", "--repeats", "1", "--batch", "2"},
-      {kEval, "--checkpoint", best(), "--data", "folder:" + in("mine")},
-      {kEval, "--checkpoint", best(), "--index", in("own.h5"), "--query", in("mine")}};
+      {RK_BIN "/eval", "--checkpoint", best(), "--data", "folder:" + in("mine")},
+      {RK_BIN "/eval", "--checkpoint", best(), "--index", in("own.h5"), "--query", in("mine")}};
   fs::create_directory_symlink(in("mine"), in("link"));
   for (std::vector<std::string> words : programs) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(words, " ")));

@@ -305,9 +305,8 @@ std::vector<float> ours(const NetworkWeights& weights, const std::vector<float>&
       build_network(program, network_spec(weights.model, BatchNormMode::kRunning), n, side, side);
   program.plan();
   load_parameters(Checkpoint("made here", checkpoint_bytes(weights)), parameters);
-  std::ranges::copy(
-      testing::as_stored(program, network.input, testing::nchw_to_nhwc(images, 3, side * side)),
-      program.value(network.input));
+  std::ranges::copy(as_stored(program, network.input, nchw_to_nhwc(images, 3, side * side)),
+                    program.value(network.input));
   program.forward();
   return program.read(network.embeddings);
 }

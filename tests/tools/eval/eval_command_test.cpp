@@ -31,8 +31,6 @@ int run_eval(const std::vector<std::string>& arguments, std::string* said = null
   return done.code;
 }
 
-const std::string kGoldens = RK_TEST_GOLDEN "/metrics/";
-
 class EvalCommand : public testing::Test {
  protected:
   std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
@@ -42,7 +40,8 @@ class EvalCommand : public testing::Test {
 
 TEST_F(EvalCommand, WritesTheMetricsAsJson) {
   const std::string json = in("eval_command.json");
-  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "collapsed.h5", "--per-query", "--json", json}),
+  ASSERT_EQ(run_eval({"--embeddings", RK_TEST_GOLDEN "/metrics/collapsed.h5", "--per-query",
+                      "--json", json}),
             0);
   const nlohmann::json result = nlohmann::json::parse(std::ifstream(json));
   const nlohmann::json& metrics = result.at("metrics");
@@ -53,15 +52,16 @@ TEST_F(EvalCommand, WritesTheMetricsAsJson) {
 
 // A file's name may hold what a terminal obeys.
 TEST_F(EvalCommand, NamesAreShownAsOneLine) {
-  std::filesystem::copy_file(kGoldens + "single.h5", in("a\n\x1b[31mb.h5"));
+  std::filesystem::copy_file(RK_TEST_GOLDEN "/metrics/single.h5", in("a\n\x1b[31mb.h5"));
   const Finished done = run_here("eval", {"--embeddings", in("a\n\x1b[31mb.h5")}, make_eval());
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(holds(done.out, "/a\\n\\x1b[31mb.h5"));
 }
 
 TEST_F(EvalCommand, FlagsWithoutEffectAreTold) {
-  const std::vector<std::string> flags = {
-      "--embeddings", kGoldens + "single.h5", "--per-query", "--curves", "--topk", "3"};
+  const std::vector<std::string> flags = {"--embeddings", RK_TEST_GOLDEN "/metrics/single.h5",
+                                          "--per-query",  "--curves",
+                                          "--topk",       "3"};
   std::string said;
   ASSERT_EQ(run_eval(flags, &said), 0);
   for (const char* flag : {"--per-query", "--curves", "--topk"}) {
@@ -95,7 +95,8 @@ TEST_F(EvalCommand, ANetworksWeightsAreNoEmbeddings) {
 
 TEST_F(EvalCommand, AReportIsCalledWhatABrowserOpens) {
   std::string said;
-  const std::vector<std::string> flags = {"--embeddings", kGoldens + "single.h5", "--report"};
+  const std::vector<std::string> flags = {"--embeddings", RK_TEST_GOLDEN "/metrics/single.h5",
+                                          "--report"};
   std::vector<std::string> picture = flags, page = flags;
   picture.push_back(in("photo.png"));
   page.push_back(in("report.html"));
@@ -242,7 +243,7 @@ TEST_F(EvalCommand, NothingIsWrittenOfRowsThatAreRefused) {
 
 TEST_F(EvalCommand, UndefinedValuesAreNull) {
   const std::string json = in("eval_null.json");
-  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--json", json}), 0);
+  ASSERT_EQ(run_eval({"--embeddings", RK_TEST_GOLDEN "/metrics/single.h5", "--json", json}), 0);
   const nlohmann::json result = nlohmann::json::parse(std::ifstream(json));
   EXPECT_TRUE(result.at("metrics").at("map").is_null());
 }
@@ -363,8 +364,9 @@ TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
 // No program could open HDF5 under the ending of another format, so such names must be refused.
 TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
   const auto end = [&](const std::string& flag, const std::string& name) {
-    return run_to_end({RK_BIN "/eval", "-q", "--embeddings", kGoldens + "ties.h5", flag, in(name)},
-                      folder_.path().string());
+    return run_to_end(
+        {RK_BIN "/eval", "-q", "--embeddings", RK_TEST_GOLDEN "/metrics/ties.h5", flag, in(name)},
+        folder_.path().string());
   };
   for (const char* name : {"new.npy", "new.NPZ", "new.csv", "new.safetensors", "new.bin"}) {
     const Finished refused = end("--save-embeddings", name);
@@ -385,9 +387,9 @@ TEST_F(EvalOfFiles, EmbeddingsAreWrittenAsHdf5Alone) {
 TEST_F(EvalOfFiles, AFolderIsNoFileToWriteTo) {
   std::filesystem::create_directory(folder_.path() / "results");
   const std::string results = (folder_.path() / "results").string();
-  const Finished end =
-      run_to_end({RK_BIN "/eval", "--embeddings", kGoldens + "ties.h5", "--json", results},
-                 folder_.path().string());
+  const Finished end = run_to_end(
+      {RK_BIN "/eval", "--embeddings", RK_TEST_GOLDEN "/metrics/ties.h5", "--json", results},
+      folder_.path().string());
   EXPECT_EQ(end.code, 3);
   EXPECT_EQ(end.out, "");
   EXPECT_TRUE(holds(end.err, "error: " + results +
@@ -500,7 +502,9 @@ TEST_F(EvalOfFiles, NeighboursThatARowLacksAreMinusOne) {
 }
 
 TEST_F(EvalOfFiles, ASingleRowHasNoNeighbour) {
-  ASSERT_EQ(run_eval({"--embeddings", kGoldens + "single.h5", "--save-neighbours", in("n.h5")}), 0);
+  ASSERT_EQ(run_eval({"--embeddings", RK_TEST_GOLDEN "/metrics/single.h5", "--save-neighbours",
+                      in("n.h5")}),
+            0);
   EXPECT_EQ(Hdf5Reader(in("n.h5")).read<std::int64_t>("/neighbours"),
             std::vector<std::int64_t>{-1});
 }

@@ -15,8 +15,6 @@
 namespace rk {
 namespace {
 
-const std::string kGoldens = RK_TEST_GOLDEN "/metrics/";
-
 nlohmann::json result_of(std::vector<std::string> arguments, const std::string& json) {
   std::filesystem::remove(json);
   arguments.insert(arguments.end(), {"--json", json});
@@ -28,7 +26,7 @@ nlohmann::json result_of(std::vector<std::string> arguments, const std::string& 
 TEST(EvalGoldens, EveryCaseGivesItsValuesThroughTheProgram) {
   const TemporaryFolder folder;
   const auto in = [&](const std::string& name) { return (folder.path() / name).string(); };
-  const auto cases = golden::metric_cases(kGoldens);
+  const auto cases = golden::metric_cases(RK_TEST_GOLDEN "/metrics/");
   ASSERT_GE(cases.size(), 20U);
   for (const auto& path : cases) {
     SCOPED_TRACE(path.filename().string());
@@ -55,7 +53,7 @@ TEST(EvalGoldens, EveryCaseGivesItsValuesThroughTheProgram) {
 TEST(EvalGoldens, EveryBadFileIsRefused) {
   const TemporaryFolder folder;
   const std::string json = (folder.path() / "out.json").string();
-  auto paths = golden::bad_metric_cases(kGoldens);
+  auto paths = golden::bad_metric_cases(RK_TEST_GOLDEN "/metrics/");
   paths.push_back(folder.path() / "missing.h5");
   for (const auto& path : paths) {
     SCOPED_TRACE(path.filename().string());

@@ -18,9 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const std::string kTrain = RK_BIN "/train";
-const std::string kEval = RK_BIN "/eval";
-
 // Both sides hold the same pictures, so if classes are matched by name, each query finds itself
 // first and is right.
 TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
@@ -268,10 +265,10 @@ TEST_F(FolderRun, PathsAsPeopleWriteThem) {
   const Finished bare = eval({"--checkpoint", best(), "--data", in("flat")});
   EXPECT_EQ(bare.code, 0) << bare.err;
   EXPECT_TRUE(holds(bare.out, flat() + ", the whole set"));
-  const Finished home =
-      run_to_end({"/usr/bin/env", "HOME=" + folder_->path().string(), kEval, "--checkpoint", best(),
-                  "--data", "folder:~/flat,val_classes=0.25", "--split", "val"},
-                 folder_->path().string());
+  const Finished home = run_to_end(
+      {"/usr/bin/env", "HOME=" + folder_->path().string(), RK_BIN "/eval", "--checkpoint", best(),
+       "--data", "folder:~/flat,val_classes=0.25", "--split", "val"},
+      folder_->path().string());
   EXPECT_EQ(home.code, 0) << home.err;
   EXPECT_TRUE(holds(home.out, "8 images of 2 classes"));
 }
@@ -327,14 +324,16 @@ TEST_F(FolderRun, ARunFindsItsPicturesFromAnyFolder) {
     return run_to_end({"/bin/sh", "-c", words}, folder_->path().string());
   };
   const Finished begun = shell(
-      "cd " + in("") + " && " + kTrain +
+      "cd " + in("") +
+      " && " RK_BIN
+      "/train"
       " --data folder:moving,val_classes=0.5 --out moving_run --arch resnet20 --dim 16 "
       "--image-size 16 --resize 16 --batch 4 --per-class 2 --batches 1 --epochs 1 --threads 2");
   ASSERT_EQ(begun.code, 0) << begun.err;
   EXPECT_TRUE(holds(file_text(in("moving_run/settings.toml")),
                     "data = \"folder:" + in("moving") + ",val_classes=0.5\""));
   const std::string resume =
-      "cd / && " + kTrain + " --out " + in("moving_run") + " --resume auto --threads 2 --epochs ";
+      "cd / && " RK_BIN "/train --out " + in("moving_run") + " --resume auto --threads 2 --epochs ";
   const Finished elsewhere = shell(resume + "2");
   EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
   fs::rename(in("moving"), in("moved"));
@@ -349,8 +348,8 @@ TEST_F(FolderRun, ARunFindsItsPicturesFromAnyFolder) {
 TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   folder_->classes("changing/c", 6, 4);
   const auto go_on = [&](const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {kTrain, "--out",     in(out), "--resume",
-                                      "auto", "--threads", "2"};
+    std::vector<std::string> words = {RK_BIN "/train", "--out",     in(out), "--resume",
+                                      "auto",          "--threads", "2"};
     words.insert(words.end(), more.begin(), more.end());
     return run_to_end(words, folder_->path().string());
   };
@@ -400,10 +399,18 @@ TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
 // The first example of --help must work with few classes: the default batch is made to fit.
 TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
   const auto begin = [](const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {kTrain,     "--data",    flat() + ",val_classes=0.25",
-                                      "--out",    in(out),     "--per-class",
-                                      "2",        "--batches", "1",
-                                      "--epochs", "1",         "--threads",
+    std::vector<std::string> words = {RK_BIN "/train",
+                                      "--data",
+                                      flat() + ",val_classes=0.25",
+                                      "--out",
+                                      in(out),
+                                      "--per-class",
+                                      "2",
+                                      "--batches",
+                                      "1",
+                                      "--epochs",
+                                      "1",
+                                      "--threads",
                                       "2"};
     words.insert(words.end(), kTinyNetwork.begin(), kTinyNetwork.end());
     return run_to_end(with_flags(words, more), folder_->path().string());
@@ -533,7 +540,7 @@ TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
   const std::string here = fmt::format(
       "cd '{}' && exec '{}' --data folder:./spoilt,min_images=2 --test-data none --out spoilt_run "
       "--max-bad 0 --arch resnet20 --image-size 16",
-      folder_->path().string(), kTrain);
+      folder_->path().string(), RK_BIN "/train");
   const Finished again = run_to_end({"/bin/sh", "-c", here}, folder_->path().string());
   EXPECT_TRUE(holds(again.err, "3 of 24 images cannot be read")) << again.err;
   EXPECT_EQ(
@@ -595,9 +602,9 @@ TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
   folder_->classes("wide/test/t", 2, 2);
   const auto random = [&](const std::string& out, const std::string& loss) {
     // Not tiny_run(): its --per-class belongs to another sampler.
-    return run_to_end(with_flags({kTrain, "--data", "folder:" + in("wide"), "--out", in(out),
-                                  "--batch", "4", "--batches", "3", "--epochs", "1", "--threads",
-                                  "2", "--sampler", "random", "--loss", loss},
+    return run_to_end(with_flags({RK_BIN "/train", "--data", "folder:" + in("wide"), "--out",
+                                  in(out), "--batch", "4", "--batches", "3", "--epochs", "1",
+                                  "--threads", "2", "--sampler", "random", "--loss", loss},
                                  kTinyNetwork),
                       folder_->path().string());
   };
@@ -686,14 +693,16 @@ TEST_F(FolderRun, AFolderForAFileIsSaid) {
        {std::pair{"run", "run/best.h5"}, std::pair{"run/", "run/best.h5"}, std::pair{"bare", ""}}) {
     const std::string said = in(name) + ": is a folder; give " +
                              (*advice == '\0' ? "the path of a file" : in(advice)) + "\n";
-    EXPECT_TRUE(holds(why({kEval, "--checkpoint", in(name), "--data", flat(), "-q"}), said));
+    EXPECT_TRUE(
+        holds(why({RK_BIN "/eval", "--checkpoint", in(name), "--data", flat(), "-q"}), said));
     EXPECT_TRUE(holds(
         why({RK_BIN "/probe", "--image", in("look.png"), "--checkpoint", in(name), "-q"}), said));
     EXPECT_TRUE(holds(
-        why({kTrain, "--data", flat(), "--weights", in(name), "--out", in("new"), "-q"}), said));
+        why({RK_BIN "/train", "--data", flat(), "--weights", in(name), "--out", in("new"), "-q"}),
+        said));
   }
   EXPECT_FALSE(fs::exists(in("new")));
-  EXPECT_TRUE(holds(why({kTrain, "--data", flat(), "--out", in("mk.py"), "-q"}),
+  EXPECT_TRUE(holds(why({RK_BIN "/train", "--data", flat(), "--out", in("mk.py"), "-q"}),
                     in("mk.py") + ": is a file; give a folder\n"));
   EXPECT_EQ(file_text(in("mk.py")), "mine");
 }

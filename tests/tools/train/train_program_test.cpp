@@ -24,9 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const std::string kTrain = RK_BIN "/train";
-const std::string kEval = RK_BIN "/eval";
-
 TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   const Finished done = run(command("run", {"--json", in("result.json")}));
   ASSERT_EQ(done.code, 0) << done.err;
@@ -52,21 +49,21 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
 
   // The recorded settings, used as a recipe, must give the same run.
   const Finished again =
-      run({kTrain, "--recipe", in("run/settings.toml"), "--out", in("again"), "--quiet"});
+      run({RK_BIN "/train", "--recipe", in("run/settings.toml"), "--out", in("again"), "--quiet"});
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(again.out + again.err, "");
   EXPECT_TRUE(same_file("run/last.h5", "again/last.h5"));
 
   // `eval` must find the metrics that the run reported.
-  const Finished eval = run({kEval, "--checkpoint", in("run/last.h5"), "--data",
+  const Finished eval = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data",
                              result["settings"]["data"], "--split", "test", "--threads", "2",
                              "--json", in("eval.json"), "--save-embeddings", in("e.h5")});
   ASSERT_EQ(eval.code, 0) << eval.err;
   const json said = json::parse(file_text(in("eval.json")))["metrics"];
   EXPECT_EQ(said["map_at_r"], lines[2]["map_at_r"]);
   EXPECT_EQ(said["recall_at_1"], lines[2]["recall_at_1"]);
-  const Finished saved =
-      run({kEval, "--embeddings", in("e.h5"), "--threads", "2", "--json", in("saved.json")});
+  const Finished saved = run(
+      {RK_BIN "/eval", "--embeddings", in("e.h5"), "--threads", "2", "--json", in("saved.json")});
   ASSERT_EQ(saved.code, 0) << saved.err;
   EXPECT_EQ(json::parse(file_text(in("saved.json")))["metrics"]["map_at_r"], lines[2]["map_at_r"]);
 
@@ -112,7 +109,7 @@ TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
   EXPECT_TRUE(std::regex_match(first["date"].get<std::string>(),
                                std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
   // The recorded command must be enough to repeat the run.
-  EXPECT_TRUE(holds(first["command"], kTrain + " --data glyphs:"));
+  EXPECT_TRUE(holds(first["command"], RK_BIN "/train --data glyphs:"));
   EXPECT_TRUE(holds(first["command"], " --seed 7"));
   const Finished git = run({"/usr/bin/env", "git", "-C", RK_TEST_GOLDEN, "rev-parse", "HEAD"});
   if (git.code == 0) {
@@ -222,7 +219,7 @@ TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
     EXPECT_TRUE(same_file(straight + "/last.h5", parts + "/last.h5"));
     if (way > 0) continue;
     // `eval` builds no proxies but must accept the file.
-    const Finished eval = run({kEval, "--checkpoint", in(parts + "/best.h5"), "--data",
+    const Finished eval = run({RK_BIN "/eval", "--checkpoint", in(parts + "/best.h5"), "--data",
                                "folder:" + in("pics"), "--split", "test", "--threads", "2"});
     EXPECT_EQ(eval.code, 0) << eval.err;
   }
@@ -562,7 +559,7 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
       "/usr/bin/env",
       std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
       fmt::format("RK_FAKE_FREE_BYTES={:.0f}", 1.1 * static_cast<double>(one)),
-      kTrain,
+      RK_BIN "/train",
       "--out",
       in("two"),
       "--resume",
@@ -672,7 +669,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
 }
 
 TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
-  const Finished help = run({kTrain, "--help"});
+  const Finished help = run({RK_BIN "/train", "--help"});
   EXPECT_EQ(help.code, 0);
   for (const char* words :
        {"Data: which images", "Network: ", "Loss and optimizer: ", "Schedule: ", "Run: ",
