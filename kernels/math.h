@@ -8,7 +8,7 @@
 //   x_minus_log1p(x), x >= 0: without cancellation near 0. Not for inner loops.
 //   log1p_scaled(shift, sum), both >= 0: log(1 + exp(shift) sum), where exp(shift) may overflow.
 //     Not for inner loops.
-//   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in (0, 0.5]. Both sigmoid and
+//   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in [0, 0.5]. Both sigmoid and
 //     derivative follow from it without cancellation on either side:
 //       sg(x) = x < 0 ? u : 1 - u,    sg'(x) = u (1 - u)
 // NaN in gives NaN out.

@@ -55,6 +55,13 @@ std::size_t Embedder::plan() {
   return program_.footprint().arena_bytes + program_.footprint().workspace_bytes;
 }
 
+EmbeddingSet Embedder::no_rows(const Dataset& data) const {
+  EmbeddingSet set;
+  set.dim = dim_;
+  for (const DataClass& of : data.classes()) set.classes.push_back(of.name);
+  return set;
+}
+
 std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOptions& options) {
   plan();
   LoaderOptions loading;
@@ -64,11 +71,9 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   EvalLoader loader(data, batch_,
                     center_crop(static_cast<int>(model_.crop), static_cast<int>(model_.resize)),
                     loading);
-  EmbeddingSet set;
-  set.dim = dim_;
+  EmbeddingSet set = no_rows(data);
   set.embeddings.reserve(static_cast<std::size_t>(data.size() * dim_));
   set.labels.reserve(static_cast<std::size_t>(data.size()));
-  for (const DataClass& of : data.classes()) set.classes.push_back(of.name);
   const bool categories = !data.categories().empty();
   while (const Batch* batch = loader.next()) {
     if (interrupted()) return std::nullopt;
@@ -113,6 +118,12 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
   parameters_.allocate(context);
   load_parameters(checkpoint, parameters_);
   parameters_.upload();
+}
+
+EmbeddingSet CheckpointEmbedder::no_rows(const Dataset& data) const {
+  EmbeddingSet set = embedder_->no_rows(data);
+  set.network = network_;
+  return set;
 }
 
 std::optional<EmbeddingSet> CheckpointEmbedder::embed(const Dataset& data,

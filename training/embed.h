@@ -35,6 +35,8 @@ class Embedder {
   Embedder(const Context& context, Parameters& parameters, const ModelDescription& model,
            std::int64_t batch, Precision precision = Precision::kFp32);
 
+  // A set without rows: the dimension and the names of the classes that embeddings of `data` have.
+  EmbeddingSet no_rows(const Dataset& data) const;
   // Parameters must be allocated and filled before the first call. Returns nullopt if a signal
   // asked to stop. Fills the whole set except cameras and network; bad_images() lists the images
   // left out.
@@ -68,7 +70,8 @@ class CheckpointEmbedder {
   // Dataset::identity() of the images whose metrics chose these weights among those of several
   // epochs; empty: no such choice, or not recorded.
   const std::string& chosen_on() const { return chosen_on_; }
-  // The set records which network made it.
+  // Both sets record which network made them.
+  EmbeddingSet no_rows(const Dataset& data) const;
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return embedder_->bad_images(); }
 

@@ -1,6 +1,6 @@
-// One value in the memory of a context's device that the host also reads and writes. On a GPU the
-// host may run one piece of work ahead: values sent for, and fetched from, two consecutive pieces
-// of work use separate host buffers.
+// One value in the memory of a context's device that the host also reads and writes. The host may
+// run one piece of work ahead: values sent for (on a GPU), and fetched from, two consecutive pieces
+// of work have separate places.
 #pragma once
 
 #include "engine/device/context.h"
@@ -31,19 +31,26 @@ template <class T> class DeviceValue {
   // waited for the work that the send() before the last preceded, because its buffer is reused.
   template <std::same_as<T> Record, class Member>
   void send(const Context& context, Member Record::*member, const Member& value) {
-    T* from = next(sent_);
+    T* from =
+        apart() ? sent_.places[sent_.used++ % sent_.places.size()].template as<T>() : device_ptr();
     from->*member = value;
     if (apart()) context.upload(&(device_ptr()->*member), &(from->*member), sizeof(Member));
   }
   // Fetches the value as the work so far leaves it; must not be captured. At most two fetches may
   // be outstanding, that is not yet taken.
   void fetch(const Context& context) {
-    T* to = next(fetched_);
-    if (apart()) context.download(to, device_ptr(), sizeof(T));
+    const std::size_t place = fetched_.used++ % kept_.size();
+    if (apart()) {
+      context.download(fetched_.places[place].template as<T>(), device_ptr(), sizeof(T));
+    } else {
+      kept_[place] = *device_ptr();
+    }
   }
-  // Returns the value of the oldest outstanding fetch(), which the caller must have waited for. On
-  // the CPU, returns the current value.
-  const T& take() { return *at(fetched_, taken_++); }
+  // Returns the value of the oldest outstanding fetch(), which the caller must have waited for.
+  const T& take() {
+    const std::size_t place = taken_++ % kept_.size();
+    return apart() ? *fetched_.places[place].template as<T>() : kept_[place];
+  }
 
   // Blocking copies, for set-up and saving.
   void set(const T& value) { device_.upload(&value, sizeof(T)); }
@@ -61,13 +68,10 @@ template <class T> class DeviceValue {
   };
 
   bool apart() const { return sent_.places[0].bytes() > 0; }
-  T* at(const Host& side, std::size_t number) const {
-    return apart() ? side.places[number % side.places.size()].template as<T>() : device_ptr();
-  }
-  T* next(Host& side) const { return at(side, side.used++); }
 
   Memory device_;
   Host sent_, fetched_;
+  std::array<T, 2> kept_{};  // on the CPU: what was fetched
   std::size_t taken_ = 0;
 };
 

@@ -25,6 +25,16 @@ DeviceChoice own_gpu(const GpuReport& report, const LocalRank& local) {
   return choose_device({Kind::kCuda, cards == 1 ? 0 : local.rank}, report);
 }
 
+// Why own_gpu() failed, as said to who did not ask for a GPU.
+std::string why_no_gpu(const GpuReport& report, const LocalRank& local, const char* error) {
+  const int cards = static_cast<int>(report.cards.size());
+  if (cards > 1 && local.rank >= cards) {
+    return fmt::format("{} processes on a machine with {}", local.size, counted(cards, "GPU"));
+  }
+  const DeviceChoice any = choose_device({Kind::kAuto, {}}, report);
+  return any.device.cuda ? error : any.why;
+}
+
 }  // namespace
 
 std::uint64_t machine_id() {
@@ -77,7 +87,8 @@ DeviceChoice choose_device(const DeviceRequest& request, const GpuReport& report
     choice = request.index ? choose_device(request, report) : own_gpu(report, local);
   } catch (const DeviceError& error) {
     problem = 1;
-    choice.why = error.what();
+    choice.why =
+        request.kind == Kind::kAuto ? why_no_gpu(report, local, error.what()) : error.what();
   }
   std::vector<int> problems(static_cast<std::size_t>(processes.size()));
   processes.all_gather<int>({&problem, 1}, problems);

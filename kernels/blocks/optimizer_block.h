@@ -88,9 +88,9 @@ RK_FN RK_INLINE void finish_norm(const OptimizerParams& params, double squares, 
   if (params.clip_norm > 0 && now.norm > params.clip_norm) {
     now.gradient_factor *= static_cast<float>(params.clip_norm / now.norm);
   }
-  // Squares of finite floats cannot overflow a double, so this tests all gradients.
   const bool loss_is_finite = loss == nullptr || *loss - *loss == 0;
-  now.finite = squares - squares == 0 && loss_is_finite && !now.halted;
+  // A norm that is not a number is no smaller either.
+  now.finite = now.norm < StepState::kLargestNorm && loss_is_finite && !now.halted;
   if (now.finite) {
     ++now.number;
     ++now.good_steps;

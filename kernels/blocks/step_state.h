@@ -11,7 +11,10 @@ namespace rk {
 struct StepState {
   static constexpr float kLargestScale = 16777216.0F;  // 2^24
   static constexpr std::int64_t kGrowthSteps = 2000;
-  static constexpr std::int64_t kMostSkipped = 20;  // updates skipped in a row before a halt
+  // Updates skipped in a row before a halt: halved as often, the largest scale is 1/2.
+  static constexpr std::int64_t kMostSkipped = 25;
+  // Of a gradient whose squares, which Adam keeps, float32 can hold.
+  static constexpr double kLargestNorm = 1e19;
 
   double rate = 0;
   std::int64_t number = 0;  // updates made: t of the last one
@@ -19,7 +22,7 @@ struct StepState {
   bool dynamic_scale = false;
 
   // Written by finish_norm().
-  bool finite = true;            // gradient and loss of this step are finite, so it is an update
+  bool finite = true;  // loss and gradient of this step, of at most kLargestNorm: it is an update
   std::int64_t good_steps = 0;   // finite steps in a row since the scale last changed
   std::int64_t skipped = 0;      // updates skipped in a row
   bool halted = false;           // permanently

@@ -10,7 +10,8 @@
 // Only positives move, so a negative's rank changes by the positives that pass it, and nothing is
 // sorted: |P| * (|P| + columns) comparisons. Everything but the scores is double, whatever S is:
 // positives of equal score move by amounts that differ by far less than the rounding of float, and
-// this difference alone decides their new order. Writes the loss and, to grad[0..pad(columns)),
+// this difference alone decides their new order. Changes of rank are summed as whole numbers, which
+// float holds up to 2^24. Writes the loss and, to grad[0..pad(columns)),
 // dLoss/ds; `grad` may be the memory of in.scores.
 #pragma once
 
@@ -102,7 +103,6 @@ template <class S> struct RamboRow {
       });
     }
     team.sync();
-    const double scale = 1 / (length * params.lambda);
     for (int j = 0; j < p; ++j) {
       const double v = at.before[j];
       const double moved = at.after[j];
@@ -110,13 +110,17 @@ template <class S> struct RamboRow {
       const double negatives = team.sum(width, [&](int k) {
         const double negative = at.negative[k];
         const double passed = above(moved, own, negative, k) - above(v, own, negative, k);
-        grad[k] += negative == kNever ? S(0) : static_cast<S>(passed * scale);
+        grad[k] += negative == kNever ? S(0) : static_cast<S>(passed);
         return above(negative, k, moved, own);
       });
       const double others =
           team.sum(p, [&](int i) { return above(at.after[i], at.index[i], moved, own); });
       team.for_each(1, [&](int) { at.change[j] += negatives + others; });
     }
+    const double scale = 1 / (length * params.lambda);
+    team.sync();
+    team.for_each(width,
+                  [&](int k) { grad[k] = static_cast<S>(static_cast<double>(grad[k]) * scale); });
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = static_cast<S>(at.change[j] * scale); });
     team.for_each(

@@ -8,6 +8,7 @@
 #include "layers/graphs/engines.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -187,11 +188,14 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
     threads.emplace_back(work);
   }
   std::unique_lock lock(mutex);
-  for (std::int64_t told = 0; broken == nullptr;) {
-    if (progress && done > told) progress(done, all);
-    told = done;
+  while (broken == nullptr) {
+    try {
+      if (progress) progress(done, all);
+    } catch (...) {
+      broken = std::current_exception();
+    }
     if (done == all) break;
-    built.wait(lock);
+    built.wait_for(lock, std::chrono::milliseconds(100));
   }
   lock.unlock();
   threads.clear();

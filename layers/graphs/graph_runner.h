@@ -48,7 +48,8 @@ class GraphRunner {
 
 // Builds graphs in parallel on the context's host threads, so that later requests find them ready:
 // most of the time goes to the library's compiler. Graphs that cannot be built are skipped, and
-// report why when they are requested. The calling thread calls progress(done, all) now and then.
+// report why when they are requested. The calling thread calls progress(done, all) some ten times a
+// second; what it throws ends the building.
 void build_graphs(const Context& context, const std::vector<Graph>& graphs,
                   const std::function<void(std::int64_t, std::int64_t)>& progress);
 

@@ -1,5 +1,5 @@
 // The table of which library engine runs which graph on one kind of GPU: a text file with one line
-// per graph, which a run keeps beside its checkpoint so that resuming computes the same bits.
+// per graph. Other engines may change the last bits, so a run records which table it has.
 //
 //   # NVIDIA H200, cuDNN 91900
 //   fp16 conv 128x56x56x64 -> 64, 3x3/1<TAB>eng62_k2=...<TAB>0.071 ms of 0.085

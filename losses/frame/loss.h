@@ -18,7 +18,8 @@
 //
 // Non-finite input: on the CPU launch() checks first and throws an InputError that names the first
 // row that holds NaN, infinity or a number beyond 1e10 (the outputs are then undefined). On a GPU,
-// where launch() does not wait, a non-finite embedding makes the loss and the gradient non-finite.
+// where launch() does not wait, a non-finite embedding makes the loss and the gradient non-finite;
+// of losses of scores, which only rank them, finite scores are required there.
 // For proxies that a loss cannot take, take() or result() throws InputError at the latest.
 //
 // Double is for checks and tests, on the CPU only.

@@ -6,7 +6,7 @@
 // rows.
 //
 // A proxy of zeros has no direction; forward() reports it, or a proxy that is not finite, in `bad`,
-// and check() throws. On a GPU such a proxy makes the matrix NaN.
+// and check() throws. On a GPU a proxy of zeros makes the matrix NaN.
 #pragma once
 
 #include "kernels/blocks/proxy_check_block.h"

@@ -64,9 +64,12 @@ template <class S> class CpuRanker final : public Ranker<S> {
   CpuRanker(const Context& context, const Rankings<S>& what, const LossShape& shape) : what_(what) {
     const std::int64_t all = shape.rows * shape.classes;
     ranking_.allocate(context, what.overall() ? all : shape.rows);
+    targets_ = Buffer::of<std::uint8_t>(all);
     grad_by_class_ = Buffer::of<S>(what.by_class() && what.overall() ? all : 0);
   }
-  void prepare(const Context& /*context*/, const LossInput<S>& /*input*/) override {}
+  void prepare(const Context& /*context*/, const LossInput<S>& input) override {
+    std::copy_n(input.targets, input.rows * input.classes, targets_.as<std::uint8_t>());
+  }
 
   void run(const Context& context, const LossInput<S>& input, const Positives& positives, S* grad,
            double* loss) override {
@@ -81,8 +84,7 @@ template <class S> class CpuRanker final : public Ranker<S> {
       *loss = (1 - beta) * by_class(context, input, positives, grad);
       return;
     }
-    *loss =
-        beta * ranking_.run(context, what_.params, all, 1, input.scores, input.targets, beta, grad);
+    *loss = beta * ranking_.run(context, what_.params, all, 1, input.scores, targets(), beta, grad);
     if (!what_.by_class()) return;
     S* added = grad_by_class_.template as<S>();
     *loss += (1 - beta) * by_class(context, input, positives, added);
@@ -90,10 +92,12 @@ template <class S> class CpuRanker final : public Ranker<S> {
   }
 
   std::int64_t bytes() const override {
-    return ranking_.bytes() + static_cast<std::int64_t>(grad_by_class_.bytes());
+    return ranking_.bytes() + static_cast<std::int64_t>(grad_by_class_.bytes() + targets_.bytes());
   }
 
  private:
+  const std::uint8_t* targets() const { return targets_.as<std::uint8_t>(); }
+
   // Returns the mean over the classes with a positive; writes all of grad.
   double by_class(const Context& context, const LossInput<S>& input, const Positives& positives,
                   S* grad) {
@@ -104,13 +108,14 @@ template <class S> class CpuRanker final : public Ranker<S> {
     for (std::int64_t c = 0; c < classes; ++c) {
       if (positives.of_class[static_cast<std::size_t>(c)] == 0) continue;
       loss += ranking_.run(context, what_.params, input.rows, classes, input.scores + c,
-                           input.targets + c, share, grad + c);
+                           targets() + c, share, grad + c);
     }
     return loss / static_cast<double>(positives.classes);
   }
 
   Rankings<S> what_;
   Ranking<S> ranking_;
+  Buffer targets_;        // of the batch prepared last
   Buffer grad_by_class_;  // used if both losses have a share
 };
 
@@ -207,16 +212,16 @@ template <class S> class RamboScores final : public Loss<S> {
       : what_{.params = {values.number("lambda"), values.number("margin")}, .beta = beta} {}
 
   void allocate(const Context& context, const LossShape& shape) override {
-    capacity_ = shape.rows * shape.classes;
+    largest_ = shape;
     positives_.of_class.resize(static_cast<std::size_t>(shape.classes));
     loss_.allocate(context);
     ranker_ = make_ranker<S>(context, what_, shape);
   }
 
   void prepare(const Context& context, const LossInput<S>& input) override {
-    const std::int64_t all = input.rows * input.classes;
-    expect(all <= capacity_, "[loss] expected at most {} scores as allocated, got {}", capacity_,
-           all);
+    expect(input.rows <= largest_.rows && input.classes <= largest_.classes,
+           "[loss] expected at most {} rows of {} scores as allocated, got {} of {}", largest_.rows,
+           largest_.classes, input.rows, input.classes);
     positives_.count(input);
     ranker_->prepare(context, input);
   }
@@ -244,7 +249,7 @@ template <class S> class RamboScores final : public Loss<S> {
 
  private:
   Rankings<S> what_;
-  std::int64_t capacity_ = 0;  // scores
+  LossShape largest_;  // as allocated
   Positives positives_;
   std::unique_ptr<Ranker<S>> ranker_;
   PendingLoss<double> loss_;

@@ -5,8 +5,8 @@
 // One stable radix sort ranks everything. In the backward pass only the positives move, so only
 // they are sorted again, and one merge with the negatives, whose order stays, gives every new rank.
 // The rounding remainder of v' = v + lambda g is stored next to it and orders positives that round
-// to the same value, so that positives of equal v separate by a step of any size. Ranks are
-// subtracted as integers: as fractions of 1e8 they would lose digits in float32.
+// to the same value, so that positives of equal v separate by any step that a double can add to v.
+// Ranks are subtracted as integers: as fractions of 1e8 they would lose digits in float32.
 #pragma once
 
 #include "engine/device/buffer.h"

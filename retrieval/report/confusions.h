@@ -1,7 +1,7 @@
 // Which classes are confused: the classes of wrong first results.
 #pragma once
 
-#include "retrieval/metrics.h"
+#include "retrieval/evaluate.h"
 #include "retrieval/nearest.h"
 #include "retrieval/passes/embedding_set.h"
 

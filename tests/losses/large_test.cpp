@@ -168,5 +168,30 @@ TEST(TripletAll, FloatCountsEveryTripletOfAQuery) {
   EXPECT_NEAR(got, expected, 8001.0 / 8 * 0x1p-25 * expected);
 }
 
+// All positives of one query lie below its one negative and pass it: its rank changes by their
+// number, a whole number that float must not lose digits of.
+TEST(RamboRecall, FloatCountsEveryPositiveThatPassesANegative) {
+  constexpr int kPositives = 5000;
+  const LossSpec spec = parse_loss("rambo_recall:lambda=4");
+  LossData<float> data;
+  data.rows = 2;
+  data.dim = 2;
+  data.memory = kPositives;
+  data.embeddings = {1, 0, 0.9F, std::sqrt(1 - 0.81F)};
+  data.labels = {0, 1};
+  data.memory_labels.assign(kPositives, 0);
+  for (int i = 0; i < kPositives; ++i) {
+    const float s = 0.5F + 1e-5F * static_cast<float>(i);
+    data.memory_embeddings.insert(data.memory_embeddings.end(), {s, std::sqrt(1 - s * s)});
+  }
+  LossFunction<float> function(Context(1), spec, data.shape(), false);
+  const LossResult<float> result = function(data);
+  ASSERT_EQ(result.valid_queries, 1);
+  // The negative's gradient is dLoss/ds times the query, which is (1, 0). Added up as multiples of
+  // 1 / (n lambda) it was off by 5e-5.
+  const double expected = kPositives / ((kPositives + 1) * 4.0);
+  EXPECT_NEAR(result.grad[2], expected, 1e-6 * expected);
+}
+
 }  // namespace
 }  // namespace rk

@@ -307,6 +307,48 @@ TEST_P(LossProperties, ABatchLeavesNothingBehindForTheNext) {
   }
 }
 
+// As a trainer that looks at a loss one step later: the host's arrays are read by prepare() alone,
+// and the values of two batches may be on their way.
+TEST_P(LossProperties, ABatchIsPreparedBeforeTheLastOneIsTaken) {
+  const LossData<double> batches[] = {made_up(31), made_up(32)};
+  auto loss = make_loss<double>(spec_.text());
+  loss->allocate(context_, batches[0].shape());
+  std::vector<double> grad[2], grad_proxies[2];
+  for (int i = 0; i < 2; ++i) {
+    LossData<double> data = batches[i];
+    grad[i].resize(std::max(data.embeddings.size(), data.scores.size()));
+    grad_proxies[i].resize(data.proxies.size());
+    loss->prepare(context_, data.input());
+    std::ranges::fill(data.labels, -7);
+    std::ranges::fill(data.image_ids, -7);
+    std::ranges::fill(data.memory_labels, -7);
+    std::ranges::fill(data.memory_image_ids, -7);
+    std::ranges::fill(data.targets, std::uint8_t{1});
+    loss->launch(context_, data.input(), {grad[i].data(), grad_proxies[i].data()});
+    loss->fetch(context_);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const LossResult<double> expected = run(batches[i]);
+    const LossValue value = loss->take();
+    EXPECT_EQ(value.loss, expected.loss) << i;
+    EXPECT_EQ(value.valid_queries, expected.valid_queries) << i;
+    EXPECT_EQ(grad[i], expected.grad) << i;
+    EXPECT_EQ(grad_proxies[i], expected.grad_proxies) << i;
+  }
+}
+
+// A shape with as many scores, but of more rows or classes than are reserved, is refused.
+TEST(RamboScores, RefusesRowsAndClassesBeyondThoseReserved) {
+  const Context context(1);
+  for (const made_up::Wanted& wanted :
+       {made_up::Wanted{.rows = 50, .classes = 2}, made_up::Wanted{.rows = 2, .classes = 50}}) {
+    auto loss = make_loss<double>("rambo_map");
+    loss->allocate(context, {.rows = 10, .classes = 10});
+    const LossData<double> data = made_up::data(LossKind::kScores, wanted, 1);
+    EXPECT_THROW(loss->prepare(context, data.input()), std::exception);
+  }
+}
+
 TEST_P(LossProperties, NanIsAnErrorThatNamesTheRow) {
   made_up::Wanted wanted;
   wanted.rows = 9;

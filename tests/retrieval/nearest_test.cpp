@@ -178,5 +178,22 @@ TEST(Nearest, WhatIsNotFiniteIsNamed) {
                     "gallery: row 17 holds a value that is not finite"));
 }
 
+// Where products leave float32's range, the side whose rows are too long or too short is at fault.
+TEST(Nearest, TheSideWhoseProductsLeaveTheRangeIsNamed) {
+  const Context context(1);
+  const EmbeddingSet fine = grid_set(30, 6, 3);
+  const auto said = [&](double factor, bool of_gallery) {
+    EmbeddingSet scaled = fine;
+    for (float& x : scaled.embeddings) x *= static_cast<float>(factor);
+    const EmbeddingView usual = fine.view(), odd = scaled.view();
+    const EmbeddingView &queries = of_gallery ? usual : odd, &gallery = of_gallery ? odd : usual;
+    return message_of<InputError>([&] { nearest(context, queries, &gallery, {}); });
+  };
+  EXPECT_TRUE(holds(said(1e38, true), "gallery: inner products up to"));
+  EXPECT_TRUE(holds(said(1e38, false), "embeddings: inner products up to"));
+  EXPECT_TRUE(holds(said(1e-34, true), "gallery: inner products of at most"));
+  EXPECT_TRUE(holds(said(1e-34, false), "embeddings: inner products of at most"));
+}
+
 }  // namespace
 }  // namespace rk

@@ -217,6 +217,28 @@ TEST(Optimizer, HaltsWhereNoSmallerScaleHelps) {
   EXPECT_NE(p, before);
 }
 
+// Adam keeps squares: those of larger gradients are infinite in float32, and their parameter would
+// never learn again.
+TEST(Optimizer, WhatItKeepsOfAnUpdateIsFinite) {
+  constexpr std::int64_t kCount = 40;
+  const Context context(1);
+  for (const OptimizerParams& params : all_kinds()) {
+    for (const auto& [size, is_update] : {std::pair{9e18F, true}, std::pair{2e19F, false}}) {
+      Optimizer optimizer(context, params, {{0, kCount, 1.0, 0.0}}, kCount);
+      std::vector<float> p = ramp(kCount, 1.0), gradient(kCount, 0.0F);
+      gradient[7] = size;
+      StepState state{.rate = 0.1};
+      optimizer.step(context, &state, p.data(), gradient.data());
+      EXPECT_EQ(state.finite, is_update);
+      for (const Optimizer::State& kept : optimizer.states()) {
+        EXPECT_TRUE(std::all_of(kept.values, kept.values + kept.count, [](float x) {
+          return std::isfinite(x);
+        })) << kept.name;
+      }
+    }
+  }
+}
+
 TEST(Optimizer, RoundsAlikeForAnyNumberOfThreads) {
   constexpr std::int64_t kCount = 1021;
   for (const OptimizerParams& params : all_kinds()) {

@@ -95,7 +95,7 @@ class BenchEval final : public Command {
     flags
         .add("--gallery", gallery_,
              "rows to search in, of the same classes; 0: the rows among themselves, which "
-             "takes half the products")
+             "takes half the products on a CPU")
         .check(in_range(0, 1 << 24));
     flags.add("--repeats", repeats_, "timed pairs").check(in_range(1, 1000));
   }

@@ -67,13 +67,8 @@ template <class S> void take_scores(const ArrayFile& file, LossData<S>& data) {
   data.rows = scores.dims()[0];
   data.classes = scores.dims()[1];
   const StoredArray& targets = required(file, "targets");
-  for (const std::int64_t target : integers(file, targets, {data.rows, data.classes})) {
-    if (target != 0 && target != 1) {
-      fail<InputError>("{} holds {}; give 1 for what belongs to a class, 0 for the rest",
-                       place_of(file, targets.name), target);
-    }
-    data.targets.push_back(static_cast<std::uint8_t>(target));
-  }
+  data.targets =
+      targets_of(integers(file, targets, {data.rows, data.classes}), place_of(file, targets.name));
 }
 
 // Labels of earlier batches are matched with those of `rows`: by name if they are names.
@@ -136,6 +131,20 @@ void check_batch_rows(std::int64_t rows, const std::string& from) {
 void refuse_names(bool names, const std::string& from, const std::string& others) {
   if (!names) return;
   fail<InputError>("{}: holds names, but {} go by number; give numbers", from, others);
+}
+
+std::vector<std::uint8_t> targets_of(const std::vector<std::int64_t>& values,
+                                     const std::string& from) {
+  std::vector<std::uint8_t> targets;
+  targets.reserve(values.size());
+  for (const std::int64_t value : values) {
+    if (value != 0 && value != 1) {
+      fail<InputError>("{} holds {}; give 1 for what belongs to a class, 0 for the rest", from,
+                       value);
+    }
+    targets.push_back(static_cast<std::uint8_t>(value));
+  }
+  return targets;
 }
 
 template <class S>

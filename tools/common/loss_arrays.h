@@ -4,12 +4,18 @@
 #include "retrieval/files/labels.h"
 #include "tools/common/loss_file.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace rk {
 
 template <class S>
 LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::string& labels);
+
+// The targets of scores. Throws InputError, which begins with `from`, if one is neither 0 nor 1.
+std::vector<std::uint8_t> targets_of(const std::vector<std::int64_t>& values,
+                                     const std::string& from);
 
 // Throws InputError, which begins with `from`, if a matrix of similarities of these rows is too
 // large.

@@ -87,7 +87,8 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     std::tie(data.rows, data.classes) = matrix_dims(file, "/scores");
     data.scores = read<S>(file, "/scores", {data.rows, data.classes});
     matrix_dims(file, "/targets");
-    data.targets = read<std::uint8_t>(file, "/targets", {data.rows, data.classes});
+    data.targets = targets_of(read<std::int64_t>(file, "/targets", {data.rows, data.classes}),
+                              file.name() + ": /targets");
     return data;
   }
   const std::string rows =

@@ -119,7 +119,7 @@ BothRuns evaluate_both(const Context& context, const NetworkOptions& network,
   for (const std::string& run : names) {
     NetworkOptions own = network;
     own.checkpoint = checkpoint_of_run(run);
-    DescribedRows embedded = embed_data(context, own, common);
+    DescribedRows embedded = embed_data(context, own, nullptr, common);
     if (!out.runs.empty() && (embedded.set.labels != out.rows.queries.set.labels ||
                               embedded.set.paths != out.rows.queries.set.paths)) {
       fail<InputError>(
@@ -197,19 +197,20 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   for (const Compared& row : table) {
     result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
   }
+  if (!options.report.empty()) {
+    const std::string title = fmt::format("{} and {}", both.runs[0].name, both.runs[1].name);
+    write_report(context,
+                 {.path = options.report,
+                  .title = title,
+                  .data = data,
+                  .rows = both.rows,
+                  .statistics = statistics,
+                  .notes = std::move(notes),
+                  .runs = std::move(both.runs),
+                  .difference = difference},
+                 common);
+  }
   write_result(common, context.threads(), std::move(result));
-  if (options.report.empty()) return;
-  const std::string title = fmt::format("{} and {}", both.runs[0].name, both.runs[1].name);
-  write_report(context,
-               {.path = options.report,
-                .title = title,
-                .data = data,
-                .rows = both.rows,
-                .statistics = statistics,
-                .notes = std::move(notes),
-                .runs = std::move(both.runs),
-                .difference = difference},
-               common);
 }
 
 }  // namespace rk

@@ -71,12 +71,13 @@ class Eval final : public Command {
     // early.
     EvaluatedRows rows;
     if (!files_.gallery.empty() && embeds()) rows.gallery = read_gallery(files_);
-    rows.queries = embeds() ? embed_data(context, network_, common) : read_queries(files_);
+    const DescribedRows* gallery = rows.gallery ? &*rows.gallery : nullptr;
+    rows.queries = embeds() ? embed_data(context, network_, gallery, common) : read_queries(files_);
     if (!files_.gallery.empty() && !embeds()) rows.gallery = read_gallery(files_);
+    protocol_.check_cameras(rows);
     const DescribedRows& queries = rows.queries;
     if (rows.gallery) match_gallery(queries, *rows.gallery);
     const RowsDescription described = describe(rows);
-    protocol_.check(rows);
     check_statistics(context, rows, statistics_);
     // Nothing is written until everything that can be refused has been checked.
     if (!network_.save.empty() || !neighbours_.save.empty()) {
@@ -91,11 +92,12 @@ class Eval final : public Command {
     }
     MeasureOptions measures = measures_;
     protocol_.choose(measures);
+    if (protocol_.draws()) rows.queries.set.cameras.clear();  // also for --save-neighbours
     save_neighbours(context, rows, common);
     nlohmann::json json = described.facts;
     json["notes"] = described.notes;
     if (protocol_.draws()) {
-      measure_draws(context, queries, described.text, protocol_, measures, common, json);
+      measure_draws(context, rows, described.text, protocol_, measures, common, json);
     } else {
       measures.per_query |= statistics_.need_per_query() || !report_.report.empty();
       measure_all(context, rows, described, measures, common, json);
@@ -118,6 +120,7 @@ class Eval final : public Command {
     } else if (files_.embeddings.empty() != embeds()) {
       fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
     }
+    if (!compares() && !searches) protocol_.check(!files_.gallery.empty(), embeds());
     if (files_.normalize && embeds() && files_.gallery.empty()) {
       fail<UsageError>("--normalize: is for --embeddings and --gallery; leave it out");
     }

@@ -23,8 +23,7 @@ namespace rk {
 namespace {
 
 // Returns which R@k cover all candidates; empty: none.
-std::string recalls_of_all(const MeasureOptions& options, const EvaluatedRows& rows) {
-  const std::int64_t candidates = rows.candidates();
+std::string recalls_of_all(const MeasureOptions& options, std::int64_t candidates) {
   if (candidates == 0) return "";  // then nothing can be found
   std::vector<std::string> names;
   for (const std::int64_t k : options.recall_at) {
@@ -35,9 +34,10 @@ std::string recalls_of_all(const MeasureOptions& options, const EvaluatedRows& r
                      fmt::join(names, ", "), counted(candidates, "candidate"));
 }
 
-// Notes what makes the metrics of these rows mean less than they seem to, and returns the notes.
-std::vector<std::string> note_what_is_odd(const MeasureOptions& options,
-                                          const EvaluatedRows& rows) {
+}  // namespace
+
+std::vector<std::string> note_what_is_odd(const MeasureOptions& options, const EvaluatedRows& rows,
+                                          std::int64_t candidates) {
   std::vector<std::string> notes;
   const auto look_at_lengths = [&](const DescribedRows& side) {
     // Normalised rows of another length are zero, which reading has already reported.
@@ -57,12 +57,14 @@ std::vector<std::string> note_what_is_odd(const MeasureOptions& options,
                     "say which rows belong together",
                     queries.name));
     note(notes.back());
-  } else if (std::string text = recalls_of_all(options, rows); !text.empty()) {
+  } else if (std::string text = recalls_of_all(options, candidates); !text.empty()) {
     note(text);
     notes.push_back(std::move(text));
   }
   return notes;
 }
+
+namespace {
 
 // Whether all rows, of both sides, have one label.
 bool one_class(const EvaluatedRows& rows) {
@@ -92,7 +94,7 @@ void check_scores(const Context& context, const EvaluatedRows& rows) {
 
 Measured measure(const Context& context, const EvaluatedRows& rows, const MeasureOptions& options,
                  const CommonOptions& common) {
-  std::vector<std::string> notes = note_what_is_odd(options, rows);
+  std::vector<std::string> notes = note_what_is_odd(options, rows, rows.candidates());
   EvaluateOptions evaluation;
   evaluation.recall_at = options.recall_at;
   evaluation.per_query = options.per_query;

@@ -27,12 +27,17 @@ struct Measured {
   std::vector<std::string> notes;  // what the metrics of these rows must be read with
 };
 
+// Notes what makes the metrics of these rows mean less than they seem to, and returns the notes:
+// odd lengths, no class of two rows, and each k that covers all `candidates` of a query, since R@k
+// is then meaningless.
+std::vector<std::string> note_what_is_odd(const MeasureOptions& options, const EvaluatedRows& rows,
+                                          std::int64_t candidates);
+
 // Throws InputError naming the file if float32 cannot hold the scores, as measure() would.
 void check_scores(const Context& context, const EvaluatedRows& rows);
 
-// Prints the notes about unusual rows, and one of each k that covers all candidates of a query,
-// since R@k is then meaningless; shows progress, stops if a signal asks to. InputErrors name
-// the file.
+// Notes what is odd, also rows of a single class; shows progress, stops if a signal asks to.
+// InputErrors name the file.
 Measured measure(const Context& context, const EvaluatedRows& rows, const MeasureOptions& options,
                  const CommonOptions& common);
 

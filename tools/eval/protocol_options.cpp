@@ -37,28 +37,48 @@ void ProtocolOptions::choose(MeasureOptions& measures) const {
   }
 }
 
-void ProtocolOptions::check(const EvaluatedRows& rows) const {
+void ProtocolOptions::check(bool gallery, bool embeds) const {
   if (name.empty()) return;
   const Protocol& protocol = protocol_named(name);
-  if (protocol.gallery != rows.gallery.has_value()) {
+  if (protocol.gallery != gallery) {
     fail<UsageError>("--protocol {}: {}", name,
                      protocol.gallery ? "searches in a gallery; give it with --gallery"
                                       : "searches among the rows themselves; leave --gallery out");
   }
-  const auto check_cameras = [&](const DescribedRows& side) {
+  if (protocol.cameras && embeds) {
+    fail<UsageError>(
+        "--protocol {}: removes by cameras, which --data does not say; write the embeddings with "
+        "--save-embeddings, add /cameras to the file, and give it with --embeddings",
+        name);
+  }
+}
+
+void ProtocolOptions::check_cameras(EvaluatedRows& rows) const {
+  if (name.empty()) return;
+  const Protocol& protocol = protocol_named(name);
+  const auto check_side = [&](DescribedRows& side) {
     if (protocol.cameras == !side.set.cameras.empty()) return;
+    if (protocol.draws) {
+      note(side.notes.emplace_back(
+          fmt::format("{}: --protocol {} knows no cameras, so that its /cameras remove nothing",
+                      side.name, name)));
+      return;
+    }
     fail<InputError>("{}: --protocol {} {}", side.name, name,
                      protocol.cameras ? "removes by cameras, and the file has no /cameras"
                                       : "knows no cameras, and the file's /cameras would remove "
                                         "candidates; leave --protocol out");
   };
-  check_cameras(rows.queries);
-  if (rows.gallery) check_cameras(*rows.gallery);
+  check_side(rows.queries);
+  if (rows.gallery) check_side(*rows.gallery);
 }
 
-void measure_draws(const Context& context, const DescribedRows& rows, const std::string& what,
+void measure_draws(const Context& context, const EvaluatedRows& rows, const std::string& what,
                    const ProtocolOptions& protocol, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json) {
+  // A drawn gallery holds one image of each class.
+  const std::vector<std::string> odd =
+      note_what_is_odd(measures, rows, count_classes(rows.queries.set));
   DrawOptions options;
   options.recall_at = measures.recall_at;
   options.seed = common.seed;
@@ -69,9 +89,9 @@ void measure_draws(const Context& context, const DescribedRows& rows, const std:
   };
   const auto metrics = [&] {
     try {
-      return vehicleid_official(context, rows.view(), options);
+      return vehicleid_official(context, rows.queries.view(), options);
     } catch (const InputError& error) {
-      fail<InputError>("{}: {}", rows.name, error.what());
+      fail<InputError>("{}: {}", rows.queries.name, error.what());
     }
   }();
   progress.finish();
@@ -82,6 +102,7 @@ void measure_draws(const Context& context, const DescribedRows& rows, const std:
                {"protocol_name", protocol.name},
                {"seed", common.seed},
                {"metrics", draws_json(*metrics, options)}});
+  for (const std::string& text : odd) json["notes"].push_back(text);
 }
 
 }  // namespace rk

@@ -20,16 +20,20 @@ struct ProtocolOptions {
   bool draws() const;
   // Takes the protocol's k unless --recall-at was given.
   void choose(MeasureOptions& measures) const;
-  // Throws InputError if a gallery or cameras are missing, or are given although the protocol has
-  // none.
-  void check(const EvaluatedRows& rows) const;
+  // Throws UsageError if a gallery is missing or is given although the protocol has none, or if the
+  // protocol needs cameras, which rows embedded from pictures do not have.
+  void check(bool gallery, bool embeds) const;
+  // Throws InputError if cameras are missing, or would remove candidates although the protocol
+  // knows none. Where galleries are drawn they remove nothing, which is noted.
+  void check_cameras(EvaluatedRows& rows) const;
 
  private:
   Flag recall_at_;
 };
 
-// Measures `rows` with drawn galleries, prints the table and adds the results to `json`.
-void measure_draws(const Context& context, const DescribedRows& rows, const std::string& what,
+// Measures `rows`, which have no gallery, with drawn ones; prints the table, and notes as measure()
+// does, and adds the results and these notes to `json`.
+void measure_draws(const Context& context, const EvaluatedRows& rows, const std::string& what,
                    const ProtocolOptions& protocol, const MeasureOptions& measures,
                    const CommonOptions& common, nlohmann::json& json);
 

@@ -75,6 +75,10 @@ class ProbeLoss final : public Command {
       fail<UsageError>("--labels {}: {} reads scores and targets, no labels; leave it out", labels_,
                        spec.entry->name);
     }
+    if (kind == LossKind::kScores && normalize_) {
+      fail<UsageError>("--normalize: {} reads scores and targets, no embeddings; leave it out",
+                       spec.entry->name);
+    }
     const LossData<float> data = read_loss_file<float>(in_, kind, labels_);
     if (!data.text.empty()) print("{}: {}\n", one_line(in_), one_line(data.text));
     if (!normalize_ && kind != LossKind::kScores) {
@@ -91,9 +95,12 @@ class ProbeLoss final : public Command {
       json["loss"] = result.loss;
       json["valid_queries"] = result.valid_queries;
       json["grad_norm"] = norm(result.grad);
-      print("{}\nloss           {:.9g}\nvalid queries  {} of {}\ngradient norm  {:.6g}\n",
-            spec.text(), result.loss, result.valid_queries,
-            kind == LossKind::kScores ? data.classes : data.rows, norm(result.grad));
+      // Of scores, each class's ranking or the one of all classes is a query.
+      print("{}\nloss           {:.9g}\nvalid queries  {}{}\ngradient norm  {:.6g}\n", spec.text(),
+            result.loss, result.valid_queries,
+            kind == LossKind::kScores ? " (rankings with a positive)"
+                                      : fmt::format(" of {}", data.rows),
+            norm(result.grad));
       if (kind == LossKind::kProxies) {
         json["grad_proxies_norm"] = norm(result.grad_proxies);
         print("of the proxies {:.6g}\n", norm(result.grad_proxies));

@@ -250,6 +250,11 @@ class Train final : public Command {
     for (const std::string& line : said) note(fmt::format("{}: {}", settings_.weights, line));
     const std::string taken = adopt_model(table_, settings_, *start.weights);
     if (!taken.empty() && !common.quiet) tell("as {} has it: {}", settings_.weights, taken);
+    const auto embedding = start.weights->weight_dims("embedding.weight");
+    if (table_.given("embedding-start") && embedding && embedding->front() == settings_.dim) {
+      note(fmt::format("--embedding-start: has no effect, {} has an embedding layer of {}",
+                       settings_.weights, settings_.dim));
+    }
     note_other_exif(training_exif(*start.weights), read_data_spec(settings_.data));
   }
 

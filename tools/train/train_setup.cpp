@@ -3,11 +3,13 @@
 #include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/note.h"
+#include "engine/system/signals.h"
 #include "layers/graphs/graph_runner.h"
 #include "tools/cli/progress.h"
 #include "tools/train/settings/train_options.h"
 #include "tools/train/train_description.h"
 #include "training/equal_processes.h"
+#include "weights/sealed_file.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 
 namespace rk {
 namespace {
@@ -51,8 +54,8 @@ void require_same_start(ProcessGroup& processes, const RunState& run, const Chec
   start.held_out = run.held_out;
   const RunState place = checkpoint != nullptr ? checkpoint->run() : RunState{};
   start.place = fmt::format("{} {} {}", place.epoch, place.batch, place.step);
-  // May differ between machines: where files lie, whose contents are compared, and what only
-  // changes how fast the same is computed.
+  // May differ between machines: where files lie, and what only changes how fast the same is
+  // computed, but for the last bits that plans change.
   const std::set<std::string> own = {"data",    "test-data", "weights", "plans",
                                      "threads", "workers",   "cache"};
   const nlohmann::ordered_json values = table.values();
@@ -65,9 +68,31 @@ void require_same_start(ProcessGroup& processes, const RunState& run, const Chec
 // What the last bits of a run also depend on.
 std::string environment_of(const Context& context, const ProcessGroup& processes) {
   std::string environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
-  if (context.on_gpu()) environment += fmt::format(", {}", plan_environment(context));
+  if (context.on_gpu()) {
+    environment += fmt::format(", {}", plan_environment(context));
+    const std::string plans = plans_of(context).text();
+    if (!plans_of(context).empty()) {
+      environment +=
+          fmt::format(", plans {:.12}", hexadecimal(sha256(std::as_bytes(std::span(plans)))));
+    }
+  }
   if (!processes.alone()) environment += fmt::format(", {} processes", processes.size());
   return environment;
+}
+
+// A table of other batches or pictures names none of this run's graphs.
+void note_plans_without_effect(const Context& context, const TrainSettings& settings) {
+  if (!context.on_gpu() || plans_of(context).empty()) return;
+  const PlansTaken plans = plans_taken(context);
+  if (plans.named > 0 && plans.taken == plans.named) return;
+  const std::string what = plans.named == 0
+                               ? std::string("names an engine for none of this run's graphs")
+                               : fmt::format("names engines for {}, and cuDNN offers {} of them",
+                                             counted(plans.named, "graph"), plans.taken);
+  note(
+      fmt::format("--plans {}: {}; tune with bench step of this network, --batch {} and the same "
+                  "--image-size, --precision and --bn",
+                  settings.plans, what, settings.chunk > 0 ? settings.chunk : settings.batch));
 }
 
 }  // namespace
@@ -92,6 +117,7 @@ TrainSetup::TrainSetup(const Context& context, const CommonOptions& common, Trai
   options.processes = &processes;
   std::optional<Progress> progress;
   options.preparing = [&](std::int64_t done, std::int64_t all) {
+    if (processes.alone()) stop_if_interrupted();
     if (!progress) progress.emplace("preparing the GPU", all, "graphs", common.quiet);
     progress->update(done);
   };
@@ -99,6 +125,7 @@ TrainSetup::TrainSetup(const Context& context, const CommonOptions& common, Trai
   trainer =
       trainer_within_memory({context, settings, held_out, loading, start.open_chunk}, options);
   progress.reset();
+  note_plans_without_effect(context, settings);
   evaluation.plan(trainer->parameters());
   new_run.seed = common.seed;
   new_run.environment = environment_of(context, processes);

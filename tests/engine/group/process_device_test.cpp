@@ -73,9 +73,7 @@ TEST(ProcessDevice, AProcessAloneChoosesAsIfThereWereNoGroup) {
 TEST(ProcessDevice, OneWithoutAGpuLeavesAllOnTheCpu) {
   const Said said = chosen("auto", {7, 9}, {1, 0});
   EXPECT_EQ(said[0], "cpu: process 1 has no GPU");
-  EXPECT_EQ(said[1],
-            "cpu: --device cuda:0: the NVIDIA driver finds no GPU; see that nvidia-smi lists one; "
-            "or use --device cpu");
+  EXPECT_EQ(said[1], "cpu: the NVIDIA driver finds no GPU; see that nvidia-smi lists one");
 }
 
 // Only the process with the reason reports it; the others end silently with the same exit code.

@@ -241,6 +241,50 @@ TEST_F(EvalCommand, NothingIsWrittenOfRowsThatAreRefused) {
   }
 }
 
+// What a protocol lacks is said before pictures are embedded, even before the network is opened.
+TEST_F(EvalCommand, WhatAProtocolLacksIsSaidFirst) {
+  for (const auto& [protocol, words] :
+       {std::pair{"inshop", "give it with --gallery"}, std::pair{"veri-wild", "add /cameras"}}) {
+    std::string said;
+    EXPECT_EQ(run_eval({"--checkpoint", in("none.h5"), "--data", "folder:" + in("none"),
+                        "--protocol", protocol},
+                       &said),
+              2);
+    EXPECT_TRUE(holds(said, words)) << said;
+  }
+}
+
+// Drawn galleries know no cameras: those of a file remove nothing, in the neighbours neither.
+TEST_F(EvalCommand, DrawnGalleriesIgnoreCameras) {
+  EmbeddingSet set;
+  set.dim = 4;
+  CounterRandom random(random_seed(), 0, 0);
+  for (int i = 0; i < 40; ++i) {
+    for (int d = 0; d < 4; ++d) {
+      set.embeddings.push_back(static_cast<float>(random.uniform(-1, 1)));
+    }
+    set.labels.push_back(i / 4);
+  }
+  write_embeddings(in("plain.h5"), set);
+  set.cameras.assign(40, 1);  // would remove all candidates of the query's class
+  write_embeddings(in("cameras.h5"), set);
+  const auto results = [&](const std::string& name, std::string* said) {
+    EXPECT_EQ(run_eval({"--embeddings", in(name + ".h5"), "--protocol", "vehicleid-official",
+                        "--save-neighbours", in(name + "_found.h5"), "--json", in(name + ".json")},
+                       said),
+              0);
+    return nlohmann::json::parse(std::ifstream(in(name + ".json")));
+  };
+  std::string said;
+  const nlohmann::json with = results("cameras", &said), without = results("plain", nullptr);
+  EXPECT_TRUE(holds(said, "knows no cameras"));
+  EXPECT_EQ(with.at("metrics"), without.at("metrics"));
+  const Hdf5Reader found(in("cameras_found.h5")), expected(in("plain_found.h5"));
+  EXPECT_EQ(found.read<std::int64_t>("/neighbours"), expected.read<std::int64_t>("/neighbours"));
+  // The rows are of other lengths than 1, which is noted for drawn galleries too.
+  EXPECT_TRUE(holds(without.at("notes").dump(), "cosine similarity wants 1"));
+}
+
 TEST_F(EvalCommand, UndefinedValuesAreNull) {
   const std::string json = in("eval_null.json");
   ASSERT_EQ(run_eval({"--embeddings", RK_TEST_GOLDEN "/metrics/single.h5", "--json", json}), 0);

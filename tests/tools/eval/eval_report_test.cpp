@@ -118,7 +118,8 @@ TEST_F(EvalReport, OfEmbeddingsShowsPicturesWhereTheyAre) {
   for (const auto& entry : fs::recursive_directory_iterator(in("pics/test"))) {
     if (entry.is_regular_file() && row < set.paths.size()) set.paths[row++] = entry.path().string();
   }
-  set.paths[3] = "/etc/passwd";  // no picture: its content must not get into the report
+  set.paths[0] = in("gone.png");  // one that is gone hides no others
+  set.paths[3] = "/etc/passwd";   // no picture: its content must not get into the report
   write_embeddings(in("paths.h5"), set);
   const Finished done = run(eval({"--embeddings", in("paths.h5"), "--gallery", in("paths.h5"),
                                   "--report", in("report.html")}));

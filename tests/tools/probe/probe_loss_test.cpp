@@ -301,6 +301,11 @@ TEST_F(ProbeLoss, ArraysThatDoNotFitAreOneLine) {
   folder_.write("in.npz", npz(broken));
   refused("rambo_apc", {"--in", npz_file}, 3,
           npz_file + ": 'targets' holds 7; give 1 for what belongs to a class, 0 for the rest");
+  write("in.h5", broken);
+  refused("rambo_apc", {"--in", path("in.h5")}, 3,
+          path("in.h5") + ": /targets holds 7; give 1 for what belongs to a class, 0 for the rest");
+  refused("rambo_apc", {"--in", path("in.h5"), "--normalize"}, 2,
+          "--normalize: rambo_apc reads scores and targets, no embeddings; leave it out");
 }
 
 TEST_F(ProbeLoss, SaysWhichFlagIsMissing) {

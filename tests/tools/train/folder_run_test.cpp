@@ -56,6 +56,12 @@ TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
   EXPECT_EQ(by_label.code, 0) << by_label.err;
   EXPECT_TRUE(holds(by_label.out, "(by label)"));
   EXPECT_TRUE(holds(by_label.err, "is both queries and gallery"));
+  // With cameras no row is a candidate of its own.
+  unnamed.cameras.assign(unnamed.labels.size(), 1);
+  write_embeddings(in("cameras.h5"), unnamed);
+  const Finished cameras = eval({"--embeddings", in("cameras.h5"), "--gallery", in("cameras.h5")});
+  EXPECT_EQ(cameras.code, 0) << cameras.err;
+  EXPECT_FALSE(holds(cameras.err, "is both queries and gallery")) << cameras.err;
 }
 
 TEST_F(FolderRun, AGalleryOfAnotherNetworkIsRefused) {
@@ -67,6 +73,12 @@ TEST_F(FolderRun, AGalleryOfAnotherNetworkIsRefused) {
   const Finished refused = eval({"--embeddings", in("mine.h5"), "--gallery", in("theirs.h5")});
   EXPECT_EQ(refused.code, 3);
   EXPECT_TRUE(holds(refused.err, in("theirs.h5") + ": embedded by another network"));
+  // Pictures are not embedded first: these cannot even be read.
+  for (const char* name : {"pair/a/1.jpg", "pair/b/1.jpg"}) folder_->write(name, "no picture");
+  const Finished early = eval(
+      {"--checkpoint", best(), "--data", "folder:" + in("pair"), "--gallery", in("theirs.h5")});
+  EXPECT_EQ(early.code, 3);
+  EXPECT_TRUE(holds(early.err, in("theirs.h5") + ": embedded by another network")) << early.err;
   // last.h5 holds the same network as best.h5 and must be accepted.
   EXPECT_EQ(
       eval({"--checkpoint", in("run/last.h5"), "--data", flat(), "--gallery", in("mine.h5")}).code,

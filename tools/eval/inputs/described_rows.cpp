@@ -87,7 +87,8 @@ RowsDescription describe(const EvaluatedRows& rows) {
   out.text += fmt::format("; in {}, {} of the {} searched for among them (by {})", gallery.text,
                           shared, classes, matched_by);
   std::error_code ignored;
-  if (std::filesystem::equivalent(queries.name, gallery.name, ignored)) {
+  if (queries.set.cameras.empty() &&
+      std::filesystem::equivalent(queries.name, gallery.name, ignored)) {
     out.notes.push_back(
         fmt::format("{}: is both queries and gallery, so that every row finds itself; leave "
                     "--gallery out to search among the others",

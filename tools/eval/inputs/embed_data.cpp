@@ -124,7 +124,7 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
 }
 
 DescribedRows embed_data(const Context& context, const NetworkOptions& options,
-                         const CommonOptions& common) {
+                         const DescribedRows* gallery, const CommonOptions& common) {
   if (options.data.empty()) {
     fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
   }
@@ -135,6 +135,9 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   CheckpointEmbedder embedder(context, *network, batch_of(options.batch, data.size()),
                               precision_of(options.precision));
   network.reset();  // as large as the embedder's parameters
+  if (gallery != nullptr) {
+    check_same_space(embedder.no_rows(data), options.data, gallery->set, gallery->name);
+  }
   if (!data.left_out().empty()) {
     note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
   }

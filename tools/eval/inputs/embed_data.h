@@ -18,8 +18,9 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
                             const NetworkOptions& options, const CommonOptions& common);
 
 // Turns pictures by EXIF if the network was trained so and --data does not say otherwise. The facts
-// are precision and, if they apply, classes_trained_on and chose_the_epoch.
+// are precision and, if they apply, classes_trained_on and chose_the_epoch. gallery: what the rows
+// will be searched in, null if nothing; refused before anything is embedded if it does not fit.
 DescribedRows embed_data(const Context& context, const NetworkOptions& options,
-                         const CommonOptions& common);
+                         const DescribedRows* gallery, const CommonOptions& common);
 
 }  // namespace rk

@@ -23,7 +23,7 @@ std::string reading_text(const RowsRead& read, bool normalize) {
   return text + "; labels: " + read.labels;
 }
 
-DescribedRows read_file(const RowsToRead& what) {
+DescribedRows read_described(const RowsToRead& what) {
   RowsRead read = read_rows(what);
   DescribedRows rows;
   rows.name = what.embeddings;
@@ -81,11 +81,11 @@ std::vector<std::string> FileOptions::files() const {
 }
 
 DescribedRows read_queries(const FileOptions& options) {
-  return read_file({options.embeddings, options.labels, options.normalize});
+  return read_described({options.embeddings, options.labels, options.normalize});
 }
 
 DescribedRows read_gallery(const FileOptions& options) {
-  return read_file({options.gallery, options.gallery_labels, options.normalize, "--gallery-labels",
+  return read_described({options.gallery, options.gallery_labels, options.normalize, "--gallery-labels",
                     RowsToRead::kSearchedBytes});
 }
 
