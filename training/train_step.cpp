@@ -48,8 +48,8 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
   set_scale({}, 0);
 }
 
-void TrainStep::launch(std::span<const std::int64_t> labels,
-                       std::span<const std::int64_t> image_ids, double rate) {
+void TrainStep::begin(std::span<const std::int64_t> labels, std::span<const std::int64_t> image_ids,
+                      double rate) {
   labels_ = labels;
   image_ids_ = image_ids;
   loss_->prepare(context_, loss_input());
@@ -61,7 +61,7 @@ void TrainStep::launch(std::span<const std::int64_t> labels,
   if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, image_ids);
   state_.fetch(context_);
   loss_->fetch(context_);
-  ends_[launched_++ % ends_.size()].set();
+  ends_[begun_++ % ends_.size()].set();
 }
 
 LossInput<float> TrainStep::loss_input() const {
@@ -94,13 +94,13 @@ void TrainStep::value_and_gradient() {
   loss_->launch(context_, loss_input(), output);
   if (options_.precision != Precision::kFp16) return;
   const float* scale = &state_.device_ptr()->loss_scale;
-  rk::launch(
+  launch(
       context_,
       Scale{.count = options_.batch * options_.model.dim, .factor = scale, .values = output.grad});
   if (proxies_ < 0) return;
-  rk::launch(context_, Scale{.count = parameters_.entry(proxies_).elements(),
-                             .factor = scale,
-                             .values = output.grad_proxies});
+  launch(context_, Scale{.count = parameters_.entry(proxies_).elements(),
+                         .factor = scale,
+                         .values = output.grad_proxies});
 }
 
 void TrainStep::update() {

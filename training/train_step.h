@@ -47,11 +47,11 @@ class TrainStep {
   // Stages the pictures of the next batch (NetworkInput::stage); also while a step runs.
   void stage(std::span<const std::uint8_t> pixels) { input_.stage(pixels); }
   bool copies_pixels() const { return input_.copies_pixels(); }
-  // Launches the step on the staged batch without waiting for a GPU; at most two steps may be
-  // launched and not finished. labels and image_ids: of the whole batch, of all processes. Throws
+  // Begins the step on the staged batch without waiting for a GPU; at most two steps may be
+  // begun and not finished. labels and image_ids: of the whole batch, of all processes. Throws
   // InputError if the loss cannot take the batch.
-  void launch(std::span<const std::int64_t> labels, std::span<const std::int64_t> image_ids,
-              double rate);
+  void begin(std::span<const std::int64_t> labels, std::span<const std::int64_t> image_ids,
+             double rate);
   struct Outcome {
     double loss = 0;
     std::int64_t valid_queries = 0;
@@ -61,10 +61,10 @@ class TrainStep {
   };
   Outcome finish();  // of the oldest unfinished step; waits for it
   // Repeats all of a step but the update, on the batch of the last step but one; nothing may have
-  // been staged since the last launch. Memory columns are the present ones.
+  // been staged since the last begin(). Memory columns are the present ones.
   void recompute(std::span<const std::int64_t> labels, std::span<const std::int64_t> image_ids);
 
-  // The parts of launch(), for callers that time them: on the batch of the last step.
+  // The parts of a step, for callers that time them: on the batch of the last step.
   void embed() { network_.embed(); }
   void value_and_gradient();  // the loss's, from the embeddings
   void backward() { network_.backward(); }
@@ -80,7 +80,7 @@ class TrainStep {
   LossScaleState scale() const;
   void set_scale(const LossScaleState& scale, std::int64_t steps);
 
-  bool captured() const { return work_.captured(); }  // whether the last launch was a replay
+  bool captured() const { return work_.captured(); }  // whether the last step was a replay
   std::vector<std::pair<std::string, std::size_t>> reserved() const;  // bytes by name
 
  private:
@@ -102,8 +102,8 @@ class TrainStep {
   Memory kept_;  // the embeddings to push into the memory: backward may overwrite the originals
   DeviceValue<StepState> state_;
   std::array<Mark, 2> ends_;  // of steps, in turn
-  std::size_t launched_ = 0, finished_ = 0;
-  std::span<const std::int64_t> labels_, image_ids_;  // of the step launched last
+  std::size_t begun_ = 0, finished_ = 0;
+  std::span<const std::int64_t> labels_, image_ids_;  // of the step begun last
 };
 
 }  // namespace rk

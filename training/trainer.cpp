@@ -155,7 +155,7 @@ void Trainer::begin(const Batch& batch) {
   options_.processes->all_gather<std::int64_t>(batch.indices, step.image_ids);
   if (!std::exchange(staged_, false)) step_->stage(batch.pixels);
   try {
-    step_->launch(step.labels, step.image_ids, step.result.rate);
+    step_->begin(step.labels, step.image_ids, step.result.rate);
   } catch (const InputError& error) {
     last_ = place_of(number);
     diverged(number, error.what());

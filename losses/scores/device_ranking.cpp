@@ -29,18 +29,18 @@ void DeviceRanking::allocate(const Context& context, std::int64_t count, bool se
       context.allocate(segmented ? std::max(single, sort_bytes<std::uint64_t>(count)) : single);
 }
 
-void DeviceRanking::launch(const Context& context, const RankingInput& input, double share,
-                           double* loss) const {
+void DeviceRanking::rank(const Context& context, const RankingInput& input, double share,
+                         double* loss) const {
   if (input.segments == 1) {
-    launch_with<std::uint32_t>(context, input, share, loss);
+    rank_with<std::uint32_t>(context, input, share, loss);
   } else {
-    launch_with<std::uint64_t>(context, input, share, loss);
+    rank_with<std::uint64_t>(context, input, share, loss);
   }
 }
 
 template <class Key>
-void DeviceRanking::launch_with(const Context& context, const RankingInput& input, double share,
-                                double* loss) const {
+void DeviceRanking::rank_with(const Context& context, const RankingInput& input, double share,
+                              double* loss) const {
   const CudaStream stream = context.stream();
   RankingArrays<Key> at;
   static_cast<RankingInput&>(at) = input;
@@ -62,30 +62,30 @@ void DeviceRanking::launch_with(const Context& context, const RankingInput& inpu
 
   at.keys = pairs(0).keys;
   at.order = pairs(0).items;
-  rk::launch(context, KeyScores<Key>{at});
+  launch(context, KeyScores<Key>{at});
   const DevicePairs<Key> sorted = sort(at.all(), bits, pairs(0), pairs(1));
   at.keys = sorted.keys;
   at.order = sorted.items;
-  rk::launch(context, CountFlags<Key>{at, counts});
-  rk::launch(context, SumFlags{ranking_blocks(at.all()), counts});
-  rk::launch(context, WriteRanks<Key>{at, counts});
+  launch(context, CountFlags<Key>{at, counts});
+  launch(context, SumFlags{ranking_blocks(at.all()), counts});
+  launch(context, WriteRanks<Key>{at, counts});
 
   const DevicePairs<Key> free = pairs(sorted.keys == pairs(0).keys ? 1 : 0);
   at.moved_keys = free.keys;
   at.moved = free.items;
-  rk::launch(context, MovePositives<Key>{at, partial_.as<double>()});
+  launch(context, MovePositives<Key>{at, partial_.as<double>()});
   const DevicePairs<Key> by_rest = sort(at.positives, 32, free, pairs(2));
   at.moved_keys = by_rest.keys;
   at.moved = by_rest.items;
-  rk::launch(context, KeyMoved<Key>{at});
+  launch(context, KeyMoved<Key>{at});
   const DevicePairs<Key> moved =
       sort(at.positives, bits, by_rest, by_rest.keys == free.keys ? pairs(2) : free);
   at.moved_keys = moved.keys;
   at.moved = moved.items;
-  rk::launch(context, NegativeGradients<Key>{at});
-  rk::launch(context, PositiveGradients<Key>{at});
-  rk::launch(context, SumLostPrecision{partial_.as<double>(), ranking_blocks(at.positives), share,
-                                       input.accumulate, loss});
+  launch(context, NegativeGradients<Key>{at});
+  launch(context, PositiveGradients<Key>{at});
+  launch(context, SumLostPrecision{partial_.as<double>(), ranking_blocks(at.positives), share,
+                                   input.accumulate, loss});
 }
 
 std::int64_t DeviceRanking::bytes() const {

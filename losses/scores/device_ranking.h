@@ -14,13 +14,13 @@ class DeviceRanking {
   // For up to `count` scores; segmented: whether there may be more than one segment.
   void allocate(const Context& context, std::int64_t count, bool segmented);
   // Writes, or with input.accumulate adds to, `loss`: share * the sum over segments of 1 - AP.
-  void launch(const Context& context, const RankingInput& input, double share, double* loss) const;
+  void rank(const Context& context, const RankingInput& input, double share, double* loss) const;
   std::int64_t bytes() const;
 
  private:
   template <class Key>
-  void launch_with(const Context& context, const RankingInput& input, double share,
-                   double* loss) const;
+  void rank_with(const Context& context, const RankingInput& input, double share,
+                 double* loss) const;
 
   Memory keys_[3], items_[3], above_, place_, values_, rests_, counts_, partial_, workspace_;
 };

@@ -176,7 +176,7 @@ class GpuRanker final : public Ranker<float> {
       ranked.segments = 1;
       ranked.own = packed_.device<std::uint32_t>(overall_);
       ranked.weight = what_.beta;
-      ranking_.launch(context, ranked, what_.beta, loss);
+      ranking_.rank(context, ranked, what_.beta, loss);
     }
     if (what_.by_class()) {
       ranked.items = input.rows;
@@ -184,7 +184,7 @@ class GpuRanker final : public Ranker<float> {
       ranked.own = packed_.device<std::uint32_t>(by_class_);
       ranked.weight = (1 - what_.beta) / static_cast<double>(positives.classes);
       ranked.accumulate = what_.overall();
-      ranking_.launch(context, ranked, ranked.weight, loss);
+      ranking_.rank(context, ranked, ranked.weight, loss);
     }
   }
 

@@ -85,8 +85,8 @@ DescribedRows read_queries(const FileOptions& options) {
 }
 
 DescribedRows read_gallery(const FileOptions& options) {
-  return read_described({options.gallery, options.gallery_labels, options.normalize, "--gallery-labels",
-                    RowsToRead::kSearchedBytes});
+  return read_described({options.gallery, options.gallery_labels, options.normalize,
+                         "--gallery-labels", RowsToRead::kSearchedBytes});
 }
 
 void match_gallery(const DescribedRows& queries, DescribedRows& gallery) {
