@@ -126,6 +126,17 @@ std::unique_ptr<ScorePass> make_pass(const Context& context, const ClassOrder& o
   return make_host_score_pass(context, order, queries, gallery, symmetric);
 }
 
+// Of the strips of columns that are counted one after the other, the one with the most.
+std::int64_t most_positives_in_strip(const ClassOrder& order, std::int64_t dim) {
+  const std::int64_t columns = ScoreTiles::strip_columns(dim);
+  std::int64_t most = 0, count = 0;
+  for (std::size_t c = 0; c < order.queries.size(); ++c) {
+    if (c % at(columns) == 0) count = 0;
+    most = std::max(most, count += order.queries[c].relevant());
+  }
+  return most;
+}
+
 // Its score, and the count of what comes before it.
 constexpr std::size_t kBytesEachPositive = sizeof(float) + sizeof(std::int32_t);
 
@@ -146,9 +157,9 @@ class Evaluation {
     out_.camera_rule = queries.cameras != nullptr && candidates.cameras != nullptr;
     count_pairs(order_, candidates.count, out_);
 
-    const std::size_t symmetric_bytes =
-        at(out_.num_pairs_positive) *
-        (kBytesEachPositive + RankCounter::symmetric_bytes(context.threads()));
+    const std::size_t symmetric_bytes = at(out_.num_pairs_positive) * kBytesEachPositive +
+                                        at(most_positives_in_strip(order_, queries.dim)) *
+                                            RankCounter::symmetric_bytes(context.threads());
     pass_ = make_pass(context, order_, queries, gallery,
                       out_.self_retrieval && symmetric_bytes <= options.positives_bytes);
     out_.symmetric = pass_->symmetric();

@@ -30,7 +30,7 @@ class RankCounter : public TileVisitor {
 
   // Call it after the last tile: brings all counts into the form that Positives describes.
   void finish();
-  // Bytes per positive, beyond those of Positives, in the symmetric case.
+  // Bytes per positive of a strip, beyond those of Positives, in the symmetric case.
   static std::size_t symmetric_bytes(int members) {
     return sizeof(float) + static_cast<std::size_t>(members) * sizeof(std::int32_t);
   }

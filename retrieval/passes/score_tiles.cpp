@@ -38,11 +38,7 @@ ScoreTiles::ScoreTiles(const Context& context, OrderedRows queries, OrderedRows 
       depth_(round_up(dim, kDepthStep)),
       strip_rows_(std::min(kTileRows * round_up(kRowStripTiles, threads_),
                            round_up(queries.count, kTileRows))),
-      strip_columns_(std::min(
-          std::max(kColumnStripBytes / (depth_ * std::int64_t{sizeof(float)}) / kTileColumns,
-                   std::int64_t{1}) *
-              kTileColumns,
-          round_up(gallery.count, kTileColumns))),
+      strip_columns_(std::min(strip_columns(dim), round_up(gallery.count, kTileColumns))),
       product_(context, kTileRows, kTileColumns, depth_, threads_),
       row_strip_(Buffer::of<float>(strip_rows_ * depth_)),
       column_strip_(product_.packed_bytes() *
@@ -52,6 +48,11 @@ ScoreTiles::ScoreTiles(const Context& context, OrderedRows queries, OrderedRows 
   expect(queries.count > 0 && gallery.count > 0 && dim > 0,
          "[score_tiles] expected rows and dimensions, got {} and {} rows of {}", queries.count,
          gallery.count, dim);
+}
+
+std::int64_t ScoreTiles::strip_columns(std::int64_t dim) {
+  const std::int64_t column_bytes = round_up(dim, kDepthStep) * std::int64_t{sizeof(float)};
+  return std::max(kColumnStripBytes / column_bytes / kTileColumns, std::int64_t{1}) * kTileColumns;
 }
 
 std::size_t ScoreTiles::bytes() const {

@@ -50,6 +50,8 @@ class ScoreTiles {
   static constexpr std::int64_t kTileColumns = 256;
 
   ScoreTiles(const Context& context, OrderedRows queries, OrderedRows gallery, std::int64_t dim);
+  // The columns of a strip, if the gallery has as many.
+  static std::int64_t strip_columns(std::int64_t dim);
 
   // Visits every wanted tile of `rows` (starting at a multiple of kTileRows) against all columns.
   // Calls `poll` between strips with the share done; if it returns false, run() stops and returns

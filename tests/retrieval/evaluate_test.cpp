@@ -267,6 +267,21 @@ TEST(Evaluate, SymmetricHalfAndAllOfTheMatrixAgreeToTheBit) {
   EXPECT_EQ(a->per_query.first_hit_rank, b->per_query.first_hit_rank);
 }
 
+// Thresholds and counters of the symmetric half are kept for one strip of columns at a time: here
+// for 256 of 600, which fit where those of all columns would not.
+TEST(Evaluate, OnlyAStripsPositivesAreCountedAtATime) {
+  const EmbeddingSet set = unit_set(600, 32768, 100);
+  const Context context(2);
+  EvaluateOptions tight = detailed();
+  const auto whole = evaluate(context, set.view(), nullptr, detailed());
+  tight.positives_bytes = static_cast<std::size_t>(whole->num_pairs_positive) * (8 + 8);
+  const auto half = evaluate(context, set.view(), nullptr, tight);
+  EXPECT_TRUE(half->symmetric);
+  EXPECT_EQ(half->per_query.ap, whole->per_query.ap);
+  tight.positives_bytes = static_cast<std::size_t>(whole->num_pairs_positive) * (8 + 3);
+  EXPECT_FALSE(evaluate(context, set.view(), nullptr, tight)->symmetric);
+}
+
 TEST(Evaluate, ThreadsChangeNothing) {
   const EmbeddingSet set = unit_set(700, 48, 60);
   std::vector<Metrics> results;

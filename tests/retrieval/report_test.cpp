@@ -122,6 +122,9 @@ void expect_harmless(const std::string& page) {
   const PageElement root = read_page(page);
   const auto scripts = find_all(root, "script");
   ASSERT_EQ(scripts.size(), 1U);
+  // What is typed and what is looked through are compared in lower case.
+  EXPECT_TRUE(holds(scripts[0]->text, "find.value.toLowerCase()"));
+  EXPECT_TRUE(holds(scripts[0]->text, "dataset.find.toLowerCase()"));
   const auto styles = find_all(root, "style");
   ASSERT_EQ(styles.size(), 1U);
   std::string policy;
