@@ -61,7 +61,7 @@ void TrainStep::begin(std::span<const std::int64_t> labels, std::span<const std:
   if (kept_.bytes() > 0) memory_.push(kept_.as<float>(), labels, image_ids);
   state_.fetch(context_);
   loss_->fetch(context_);
-  ends_[begun_++ % ends_.size()].set();
+  ends_.next().set();
 }
 
 LossInput<float> TrainStep::loss_input() const {
@@ -109,7 +109,7 @@ void TrainStep::update() {
 }
 
 TrainStep::Outcome TrainStep::finish() {
-  ends_[finished_++ % ends_.size()].wait();
+  ends_.oldest().wait();
   const StepState& step = state_.take();
   const LossValue value = loss_->take();
   return {.loss = value.loss,

@@ -21,6 +21,7 @@
 
 #include "engine/device/captured_work.h"
 #include "engine/device/device_value.h"
+#include "engine/device/in_turn.h"
 #include "engine/device/mark.h"
 #include "layers/networks/network.h"
 #include "training/chunked_network.h"
@@ -28,7 +29,6 @@
 #include "training/network_input.h"
 #include "training/trainer_options.h"
 
-#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -101,8 +101,7 @@ class TrainStep {
   CapturedWork work_;
   Memory kept_;  // the embeddings to push into the memory: backward may overwrite the originals
   DeviceValue<StepState> state_;
-  std::array<Mark, 2> ends_;  // of steps, in turn
-  std::size_t begun_ = 0, finished_ = 0;
+  InTurn<Mark> ends_;                                 // of steps
   std::span<const std::int64_t> labels_, image_ids_;  // of the step begun last
 };
 

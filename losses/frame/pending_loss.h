@@ -1,11 +1,10 @@
 // What a loss computes for a batch, in the memory of its device, and the number of valid queries,
-// which the host counts. On a GPU the results of two batches may be on their way to the host
-// (engine/device/device_value.h).
+// which the host counts. The results of two batches may be fetched and not yet taken.
 #pragma once
 
 #include "engine/device/device_value.h"
+#include "engine/device/in_turn.h"
 
-#include <array>
 #include <cstdint>
 
 namespace rk {
@@ -16,21 +15,20 @@ template <class T> class PendingLoss {
   T* device_ptr() const { return value_.device_ptr(); }
 
   void fetch(const Context& context, std::int64_t valid_queries) {
-    valid_queries_[fetched_++ % valid_queries_.size()] = valid_queries;
+    valid_queries_.next() = valid_queries;
     value_.fetch(context);
   }
   struct Taken {
     const T& value;
     std::int64_t valid_queries;
   };
-  Taken take() { return {value_.take(), valid_queries_[taken_++ % valid_queries_.size()]}; }
+  Taken take() { return {value_.take(), valid_queries_.oldest()}; }
 
   std::int64_t bytes() const { return value_.bytes(); }
 
  private:
   DeviceValue<T> value_;
-  std::array<std::int64_t, 2> valid_queries_{};
-  std::size_t fetched_ = 0, taken_ = 0;
+  InTurn<std::int64_t> valid_queries_;
 };
 
 }  // namespace rk
