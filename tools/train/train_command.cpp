@@ -70,55 +70,15 @@ class Train final : public Command {
     table_.include("threads", common.threads);
     refuse_conflicts(table_, settings_);
     const std::set<std::string> given = table_.all_given();  // before recipe and checkpoint
-    if (!settings_.recipe.empty()) {
-      settings_.recipe = find_recipe(settings_.recipe);
-      apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
-      if (!given.contains("threads")) check_recipes_threads(common.threads);
-      for (const auto& [name, spec] :
-           {std::pair{"data", &settings_.data}, std::pair{"test-data", &settings_.test_data}}) {
-        if (given.contains(name)) continue;
-        require_found(fmt::format("--{}", name), *spec, settings_.recipe, "train is called",
-                      "its comments may say where to get it; or ");
-      }
-    }
+    if (!settings_.recipe.empty()) take_recipe(common, given);
     check_values(settings_);  // before the folder is looked at
     RunStart start;
     take_folder(common, start);
-    ordered_json stored;
-    if (!settings_.out.empty() && holds_checkpoint(settings_.out)) {
-      stored = resume(common, start);
-    } else if (!settings_.weights.empty()) {
-      start_from_weights(common, start);
-    }
-    const bool auto_bn = settings_.bn == "auto";
-    resolve(settings_);
-    if (start.checkpoint) keep_start(stored, auto_bn);
-    if (settings_.resume == "auto" && !start.checkpoint) {
-      note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
-    }
+    find_start(common, start);
     for (const std::string& line : without_effect(given, settings_)) note(line);
-    refuse_bytes_that_are_no_text();
-    if (start.checkpoint) start.changes = changes(stored, table_.values(), *start.checkpoint);
-    start.open_batch = !table_.given("batch") && !start.checkpoint;
-    // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
-    if (!start.open_batch) check_shares(settings_, 1, 0);
-    start.open_chunk = !table_.given("batch") && !table_.given("chunk");
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);
-    const bool pictures = !read_data_spec(settings_.data).path.empty();
-    const bool chosen =
-        table_.given("arch") || !settings_.weights.empty() || start.checkpoint != nullptr;
-    if (!device.cuda && pictures && !chosen) {
-      note(fmt::format(
-          "{} on {} x {} pixels is slow without a GPU; --arch resnet18 or a smaller --image-size "
-          "is faster",
-          settings_.arch, settings_.image_size, settings_.image_size));
-    }
-    for (const char* name : {"plans", "graph"}) {
-      if (!device.cuda && given.contains(name)) {
-        note(fmt::format("--{}: has no effect without a GPU", name));
-      }
-    }
+    if (!device.cuda) note_without_gpu(given, start);
     const Context context(common.threads, device);
     if (context.on_gpu() && !settings_.plans.empty()) {
       set_plans(context, GpuPlans::read(settings_.plans));
@@ -127,6 +87,58 @@ class Train final : public Command {
   }
 
  private:
+  void take_recipe(const CommonOptions& common, const std::set<std::string>& given) {
+    settings_.recipe = find_recipe(settings_.recipe);
+    apply_settings(table_, read_recipe(settings_.recipe), settings_.recipe);
+    if (!given.contains("threads")) check_recipes_threads(common.threads);
+    for (const auto& [name, spec] :
+         {std::pair{"data", &settings_.data}, std::pair{"test-data", &settings_.test_data}}) {
+      if (given.contains(name)) continue;
+      require_found(fmt::format("--{}", name), *spec, settings_.recipe, "train is called",
+                    "its comments may say where to get it; or ");
+    }
+  }
+
+  // The checkpoint or the weights that the run begins with, and all settings.
+  void find_start(const CommonOptions& common, RunStart& start) {
+    ordered_json stored;
+    if (!settings_.out.empty() && holds_checkpoint(settings_.out)) {
+      stored = resume(common, start);
+    } else if (!settings_.weights.empty()) {
+      start_from_weights(common, start);
+    }
+    const bool auto_bn = settings_.bn == "auto";
+    resolve(settings_);
+    if (start.checkpoint) {
+      keep_start(stored, auto_bn);
+    } else if (settings_.resume == "auto") {
+      note(fmt::format("{}: nothing to go on from; a new run begins there", settings_.out));
+    }
+    refuse_bytes_that_are_no_text();
+    if (start.checkpoint) {
+      start.changes = changed_settings(stored, table_.values(), *start.checkpoint);
+    }
+    start.open_batch = !table_.given("batch") && !start.checkpoint;
+    start.open_chunk = !table_.given("batch") && !table_.given("chunk");
+    // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
+    if (!start.open_batch) check_shares(settings_, 1, 0);
+  }
+
+  void note_without_gpu(const std::set<std::string>& given, const RunStart& start) const {
+    const bool pictures = !read_data_spec(settings_.data).path.empty();
+    const bool chosen =
+        table_.given("arch") || !settings_.weights.empty() || start.checkpoint != nullptr;
+    if (pictures && !chosen) {
+      note(fmt::format(
+          "{} on {} x {} pixels is slow without a GPU; --arch resnet18 or a smaller --image-size "
+          "is faster",
+          settings_.arch, settings_.image_size, settings_.image_size));
+    }
+    for (const char* name : {"plans", "graph"}) {
+      if (given.contains(name)) note(fmt::format("--{}: has no effect without a GPU", name));
+    }
+  }
+
   void refuse_bytes_that_are_no_text() const {
     const ordered_json values = table_.values();
     for (const auto& [name, value] : values.items()) {
@@ -256,45 +268,6 @@ class Train final : public Command {
                        settings_.weights, settings_.dim));
     }
     note_other_exif(training_exif(*start.weights), read_data_spec(settings_.data));
-  }
-
-  // Returns the settings in which a resumed run differs from the original, with a line for each;
-  // refuses changes for which the saved state would make no sense.
-  static std::vector<std::pair<std::string, std::string>> changes(const ordered_json& stored,
-                                                                  const ordered_json& now,
-                                                                  const Checkpoint& checkpoint) {
-    std::vector<std::pair<std::string, std::string>> out;
-    for (const auto& [name, value] : now.items()) {
-      const auto before = stored.find(name);
-      if (before == stored.end() || *before == value) continue;
-      for (const char* fixed :
-           {"arch", "dim", "pool", "gem-p", "stride-in-1x1", "optimizer", "seed"}) {
-        if (name == fixed) {
-          fail<InputError>(
-              "{}: was made with --{} {}, not {}; leave the flag out, or give another "
-              "--out",
-              checkpoint.path(), name, before->dump(), value.dump());
-        }
-      }
-      for (const char* fixed : {"batch", "batches", "sampler", "per-class"}) {
-        if (name == fixed && checkpoint.run().batch > 0) {
-          fail<InputError>(
-              "{}: was saved after batch {} of an epoch with --{} {}, so the rest of that epoch "
-              "cannot be one with {}; leave the flag out until the epoch is done",
-              checkpoint.path(), checkpoint.run().batch, name, before->dump(), value.dump());
-        }
-      }
-      if (name == "momentum" && now.value("optimizer", "") == "sgd" && before->is_number() &&
-          *before == 0.0) {
-        fail<InputError>(
-            "{}: was trained by --momentum 0, so it holds none to go on with; leave the flag out, "
-            "or begin anew with --weights {} and another --out",
-            checkpoint.path(), checkpoint.path());
-      }
-      out.emplace_back(name, fmt::format("{}: {} in the checkpoint, {} from now on", name,
-                                         before->dump(), value.dump()));
-    }
-    return out;
   }
 
   TrainSettings settings_;

@@ -117,6 +117,40 @@ std::string place_of(const RunState& run) {
                        : fmt::format("after epoch {}", run.epoch);
 }
 
+std::vector<std::pair<std::string, std::string>> changed_settings(
+    const nlohmann::ordered_json& before, const nlohmann::ordered_json& now,
+    const Checkpoint& checkpoint) {
+  const std::set<std::string> of_the_state = {"arch",          "dim",       "pool", "gem-p",
+                                              "stride-in-1x1", "optimizer", "seed"};
+  const std::set<std::string> of_an_epoch = {"batch", "batches", "sampler", "per-class"};
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [name, value] : now.items()) {
+    const auto old = before.find(name);
+    if (old == before.end() || *old == value) continue;
+    if (of_the_state.contains(name)) {
+      fail<InputError>(
+          "{}: was made with --{} {}, not {}; leave the flag out, or give another --out",
+          checkpoint.path(), name, old->dump(), value.dump());
+    }
+    if (of_an_epoch.contains(name) && checkpoint.run().batch > 0) {
+      fail<InputError>(
+          "{}: was saved after batch {} of an epoch with --{} {}, so the rest of that epoch cannot "
+          "be one with {}; leave the flag out until the epoch is done",
+          checkpoint.path(), checkpoint.run().batch, name, old->dump(), value.dump());
+    }
+    if (name == "momentum" && now.value("optimizer", "") == "sgd" && old->is_number() &&
+        *old == 0.0) {
+      fail<InputError>(
+          "{}: was trained by --momentum 0, so it holds none to go on with; leave the flag out, or "
+          "begin anew with --weights {} and another --out",
+          checkpoint.path(), checkpoint.path());
+    }
+    out.emplace_back(name, fmt::format("{}: {} in the checkpoint, {} from now on", name,
+                                       old->dump(), value.dump()));
+  }
+  return out;
+}
+
 void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names) {
   const std::set<std::string> known(names.begin(), names.end());
   std::copy_if(more.begin(), more.end(), std::back_inserter(names),

@@ -4,9 +4,12 @@
 #include "tools/train/settings/train_settings.h"
 #include "weights/checkpoint.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -23,6 +26,12 @@ void accept_data(const Checkpoint& checkpoint, const RunState& now, const TrainS
 // most by the number of steps left.
 void require_countable(const Checkpoint& checkpoint, const TrainSettings& settings,
                        std::int64_t batches_per_epoch);
+
+// The settings in which a resumed run differs from the original, each with a line that says so.
+// Throws InputError for changes for which the saved state would make no sense.
+std::vector<std::pair<std::string, std::string>> changed_settings(
+    const nlohmann::ordered_json& before, const nlohmann::ordered_json& now,
+    const Checkpoint& checkpoint);
 
 // A setting of the checkpoint's run, a text; empty if it is missing or no text.
 std::string stored_text(const Checkpoint& checkpoint, const std::string& setting);
