@@ -97,13 +97,13 @@ class Node {
   virtual std::string_view kind() const = 0;
   // Chooses the node's layouts. On entry, `blocks` holds the inputs' present layouts, and the first
   // input's layout for the output; the node changes what it wants otherwise, and the program
-  // reorders the inputs accordingly. Called once, before lay_out().
+  // reorders the inputs accordingly. Called once, before set_row_stride().
   virtual void choose_layouts(ChannelBlocks& /*blocks*/) {}
   // If the output may lie in a larger tensor (NodeOutput::may_be_strided): receives the distance,
   // in elements, between rows of the output and of its gradient. Called before plan().
-  virtual void lay_out(std::int64_t /*row_stride*/) {}
+  virtual void set_row_stride(std::int64_t /*row_stride*/) {}
   // Whether backward writes, together with the gradient of that input, the gradient's sums over
-  // each channel. Asked once, after lay_out(), if another node uses them.
+  // each channel. Asked once, after set_row_stride(), if another node uses them.
   virtual bool sums_gradient(std::size_t /*input*/, const EdgeUse& /*use*/) const { return false; }
   // Builds primitives. uses: which gradients of its inputs this node will write, and how.
   virtual void plan(const std::vector<EdgeUse>& /*uses*/) {}

@@ -62,7 +62,7 @@ void Program::lay_out() {
   tape_.choose_layouts(context_.threads(), on_gpu());  // which may add nodes
   if (!options_.keep_all) tape_.place_joined();
   for (int n = 0; n < tape_.count(); ++n) {
-    tape_.nodes[static_cast<std::size_t>(n)]->lay_out(
+    tape_.nodes[static_cast<std::size_t>(n)]->set_row_stride(
         tape_.view(tape_.at(n).output, nullptr).row_stride);
   }
   storage_ = StoragePlan(tape_, options_.gradients, options_.keep_all);

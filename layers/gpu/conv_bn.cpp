@@ -40,7 +40,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
     return input == 0 && convolution_.sums_gradient(use);
   }
 
-  void lay_out(std::int64_t row_stride) override { convolution_.lay_out(row_stride); }
+  void set_row_stride(std::int64_t row_stride) override { convolution_.set_row_stride(row_stride); }
 
   void graphs(const std::vector<EdgeUse>& uses, std::vector<Graph>& list) const override {
     convolution_.graphs(uses[0], list);

@@ -37,7 +37,7 @@ template <class T> class Convolution {
         has_backward_(backward) {}
 
   // Sets the row stride of y and dy; call before graphs() and plan().
-  void lay_out(std::int64_t row_stride) {
+  void set_row_stride(std::int64_t row_stride) {
     geometry_.y_row_stride = row_stride == geometry_.y[3] ? 0 : row_stride;
   }
   std::int64_t y_row_stride() const {

@@ -29,7 +29,9 @@ class WindowPoolNode : public Node {
   WindowPoolNode(const std::string& name, const Program& program, const PoolShape& shape)
       : Node(name), context_(program.context()), shape_(shape) {}
   std::string_view kind() const override { return "pooling"; }
-  void lay_out(std::int64_t row_stride) final { shape_.y_stride = static_cast<int>(row_stride); }
+  void set_row_stride(std::int64_t row_stride) final {
+    shape_.y_stride = static_cast<int>(row_stride);
+  }
 
  protected:
   const Context& context_;
