@@ -15,6 +15,7 @@
 #include "data/images/decoders.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/system/read_file.h"
 
 namespace rk {
 namespace {
@@ -54,8 +55,8 @@ class JpegDecoder {
     info_.client_data = this;
     errors_.error_exit = [](j_common_ptr info) {
       // The library reports reaching the memory limit as "Backing store not supported".
-      const int code = info->err->msg_code;
-      self(info).too_large_ = code == JERR_NO_BACKING_STORE || code == JERR_OUT_OF_MEMORY;
+      self(info).too_large_ = info->err->msg_code == JERR_NO_BACKING_STORE;
+      self(info).out_of_memory_ = info->err->msg_code == JERR_OUT_OF_MEMORY;
       self(info).stop();
     };
     errors_.emit_message = [](j_common_ptr info, int level) {
@@ -89,6 +90,8 @@ class JpegDecoder {
   const char* why() const { return why_.data(); }
   // Whether decoding stopped because the file needs too much memory; the file may be undamaged.
   bool too_large() const { return too_large_; }
+  // Whether the system refused memory: the file may be good.
+  bool out_of_memory() const { return out_of_memory_; }
   // The first warning of the library that leaves the pixels unaffected; "" if there was none.
   const char* oddity() const { return oddity_.data(); }
 
@@ -142,15 +145,16 @@ class JpegDecoder {
     });
   }
 
-  // `line` holds one row of CMYK.
-  bool read_cmyk(Image& out, std::uint8_t* line) {
+  bool read_cmyk(Image& out) {
     return attempt([&] {
+      // One row of CMYK, in the library's memory, which is freed with the decoder.
+      const JSAMPARRAY line = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_),
+                                                      JPOOL_IMAGE, 4 * info_.output_width, 1);
       while (info_.output_scanline < info_.output_height) {
         std::uint8_t* row = out.row(static_cast<int>(info_.output_scanline));
-        JSAMPROW target = line;
-        jpeg_read_scanlines(&info_, &target, 1);
+        jpeg_read_scanlines(&info_, line, 1);
         for (int x = 0; x < out.width(); ++x) {
-          const std::uint8_t* cmyk = line + 4 * static_cast<std::size_t>(x);
+          const std::uint8_t* cmyk = line[0] + 4 * static_cast<std::size_t>(x);
           std::uint8_t* rgb = row + 3 * static_cast<std::size_t>(x);
           for (int c = 0; c < 3; ++c) rgb[c] = multiply_inverted(cmyk[c], cmyk[3]);
         }
@@ -180,7 +184,7 @@ class JpegDecoder {
   std::jmp_buf jump_{};
   std::array<char, JMSG_LENGTH_MAX> why_{}, oddity_{};
   std::array<bool, MAX_COMPONENTS> seen_{};  // components of the scans read so far
-  bool too_large_ = false;
+  bool too_large_ = false, out_of_memory_ = false;
 };
 
 }  // namespace
@@ -190,6 +194,12 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
   const auto require = [&](bool done) {
     if (done) return;
     const jpeg_decompress_struct& info = decoder.info();
+    if (decoder.out_of_memory()) {
+      fail<SystemError>(
+          "{}: decoding it takes more memory than there is; free memory, or scale it "
+          "down",
+          name);
+    }
     if (decoder.too_large()) {
       fail<InputError>(
           "{}: {} JPEG of {} x {} pixels, which takes more than 256 MB to decode; save it smaller "
@@ -224,8 +234,7 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
   resize_picture(out, static_cast<int>(info.image_width), static_cast<int>(info.image_height),
                  name);
   if (info.num_components == 4) {
-    const Buffer line = Buffer::of<std::uint8_t>(std::int64_t{4} * info.image_width);
-    require(decoder.read_cmyk(out, line.as<std::uint8_t>()));
+    require(decoder.read_cmyk(out));
   } else {
     require(decoder.read_rgb(out));
   }

@@ -37,6 +37,9 @@ class PngDecoder {
     return attempt([&] {
       png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, stop, warn);
       if (png_ == nullptr) stop_here("libpng cannot start");
+      // Some writers state a smaller window of their compressed data than they use: as in Pillow,
+      // that is no damage.
+      png_set_option(png_, PNG_MAXIMUM_INFLATE_WINDOW, PNG_OPTION_ON);
       info_ = png_create_info_struct(png_);
       if (info_ == nullptr) stop_here("out of memory");
       png_set_read_fn(png_, this, read);

@@ -1,18 +1,17 @@
-// A picture as stored by a phone that was held upright: lying, with EXIF's orientation.
+// A picture as stored by a phone that was not held as it is built: lying, with EXIF's orientation.
 #pragma once
+
+#include "tests/data/png_chunk.h"
 
 #include <string>
 
 namespace rk {
 
-// Adds a chunk eXIf after the header of `png`: orientation 6, the first row belongs on the right.
-inline std::string rotated_png(const std::string& png) {
-  const std::string chunk(
-      "\0\0\0\x1a"
-      "eXIfII*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
-      "\xb7\x48\x11\x29",  // the checksum
-      38);
-  return png.substr(0, 33) + chunk + png.substr(33);
+// Adds a chunk eXIf after the header of `png`; orientation 6: the first row belongs on the right.
+inline std::string rotated_png(const std::string& png, int orientation = 6) {
+  std::string tiff("II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\0\0\0\0\0\0\0\0", 26);
+  tiff[18] = static_cast<char>(orientation);
+  return png.substr(0, 33) + png_chunk("eXIf", tiff) + png.substr(33);
 }
 
 }  // namespace rk
