@@ -12,6 +12,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -188,8 +189,9 @@ bool Loader::State::open_batch() {
 
 void Loader::State::close_if_done(Slot& slot) {
   if (slot.done < slot.count) return;
-  std::sort(slot.bad.begin(), slot.bad.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  // Stable: bad pictures that one place met keep their order.
+  std::stable_sort(slot.bad.begin(), slot.bad.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   leave_out_missing(slot);
   slot.ready = true;
   ready.notify_one();
@@ -217,7 +219,11 @@ void Loader::State::work() {
       error = std::current_exception();
     }
     lock.lock();
-    for (BadImage& image : met) slot->bad.emplace_back(place, std::move(image));
+    try {
+      for (BadImage& image : met) slot->bad.emplace_back(place, std::move(image));
+    } catch (const std::bad_alloc&) {
+      error = std::current_exception();
+    }
     if (error && (!slot->error || place < slot->error_place)) {
       slot->error = error;
       slot->error_place = place;

@@ -389,6 +389,36 @@ TEST(LoaderBad, WhatIsKnownIsCountedAndNotTriedAgain) {
             "2 of 32 images cannot be read, more than the 1 allowed, the last being known"));
 }
 
+// In the order of the batch, whichever worker met them first: more of them than a short sort takes.
+TEST(LoaderBad, ManyOfOneBatchAreReportedInItsOrder) {
+  const PictureFolder folder;
+  folder.classes("c", 2, 30);
+  for (int i = 0; i < 26; ++i) folder.write(fmt::format("c0/{}.png", i), "x");
+  const Dataset data = open_dataset(folder.spec(), Split::kTrain);
+  const auto sampler = make_sampler("pk:k=16", data, 32, 5);
+  std::vector<Draw> draws(32);
+  sampler->batch(0, 0, draws);
+  std::vector<std::string> expected;
+  for (const Draw& draw : draws) {
+    if (data.label(draw.index) != 0) continue;
+    for (std::int64_t step = 0; step < 30; ++step) {
+      const std::string name = data.item_name((draw.index + step) % 30);
+      if (std::filesystem::file_size(name) > 1) break;  // a picture
+      if (std::find(expected.begin(), expected.end(), name) == expected.end()) {
+        expected.push_back(name);
+      }
+    }
+  }
+  ASSERT_GE(expected.size(), 20U);
+  for (const int workers : {1, 8}) {
+    Loader loader(data, *sampler, everything(), {.workers = workers, .max_bad = 26});
+    loader.next();
+    std::vector<std::string> reported;
+    for (const BadImage& image : loader.bad_images()) reported.push_back(image.path);
+    EXPECT_EQ(reported, expected) << workers;
+  }
+}
+
 TEST(LoaderBad, AClassWithNothingReadable) {
   const PictureFolder folder;
   folder.classes("c", 2, 2);
