@@ -55,13 +55,13 @@ std::map<std::string, std::string> parse_key_values(std::string_view text, std::
   return values;
 }
 
-DataSpec parse_data_spec(std::string_view text) {
+DataSpec parse_data_spec(std::string_view text, bool path_first) {
   DataSpec spec;
   const std::size_t colon = text.find(':');
   spec.kind = text.substr(0, colon);
   if (colon == std::string_view::npos) return spec;
   std::string_view rest = text.substr(colon + 1);
-  if (spec.kind == "folder" || key_length(rest) == 0) {
+  if (path_first || key_length(rest) == 0) {
     const std::size_t end = next_option(rest);
     spec.path = rest.substr(0, end);
     rest.remove_prefix(std::min(rest.size(), end + 1));

@@ -33,8 +33,9 @@ struct DataSpec {
   std::vector<std::string> list(const std::string& key) const;  // split at '+'
 };
 
-// Checks only the form; open_dataset() knows the kinds and their keys.
-DataSpec parse_data_spec(std::string_view text);
+// Checks only the form. path_first: what follows the kind is a path, even if it looks like an
+// option. open_dataset.h knows the kinds: which have a path (read_data_spec()), and their keys.
+DataSpec parse_data_spec(std::string_view text, bool path_first);
 
 // Parses "k=4,fill=white" alone, for other flags with the same grammar; `what` begins the messages.
 std::map<std::string, std::string> parse_key_values(std::string_view text, std::string_view what);

@@ -1,5 +1,6 @@
 #include "training/training_exif.h"
 
+#include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 
@@ -14,7 +15,7 @@ std::string training_exif(const Checkpoint& checkpoint) {
     return checkpoint.model().upright ? "turn" : "";
   }
   try {
-    const DataSpec spec = parse_data_spec(settings["data"].get<std::string>());
+    const DataSpec spec = read_data_spec(settings["data"].get<std::string>());
     return spec.path.empty() ? "" : spec.get("exif", "ignore");
   } catch (const UsageError&) {
     return "";

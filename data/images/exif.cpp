@@ -1,6 +1,7 @@
 #include "data/images/exif.h"
 
 #include "data/images/decode.h"
+#include "data/images/decoders.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 
@@ -100,6 +101,40 @@ std::string_view exif_of_png(std::string_view file) {
   return {};
 }
 
+// Exchanges left and right.
+void mirror_across(Image& image) {
+  for (int y = 0; y < image.height(); ++y) {
+    for (int left = 0, right = image.width() - 1; left < right; ++left, --right) {
+      std::swap_ranges(image.pixel(left, y), image.pixel(left + 1, y), image.pixel(right, y));
+    }
+  }
+}
+
+// Exchanges top and bottom.
+void mirror_down(Image& image) {
+  for (int top = 0, bottom = image.height() - 1; top < bottom; ++top, --bottom) {
+    std::swap_ranges(image.row(top), image.row(top + 1), image.row(bottom));
+  }
+}
+
+// Rows become columns.
+Image transposed(const Image& image, const std::string& name) {
+  Image out;
+  resize_picture(out, image.height(), image.width(), name);
+  // Walking down a column of `image` touches a new cache line at every pixel; 16 result rows at a
+  // time reuse each line.
+  constexpr int kRows = 16;
+  for (int top = 0; top < out.height(); top += kRows) {
+    const int bottom = std::min(out.height(), top + kRows);
+    for (int x = 0; x < out.width(); ++x) {
+      for (int y = top; y < bottom; ++y) {
+        std::memcpy(out.pixel(x, y), image.pixel(y, x), Image::kChannels);
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 int exif_orientation(std::span<const std::byte> file) {
@@ -109,41 +144,24 @@ int exif_orientation(std::span<const std::byte> file) {
   return kUpright;
 }
 
-Image turn_upright(Image image, int orientation) {
+Image turn_upright(Image image, int orientation, const std::string& name) {
   expect(orientation >= 1 && orientation <= 8, "[exif] expected an orientation of 1 to 8, got {}",
          orientation);
-  if (orientation == kUpright || image.empty()) return image;
-  const bool swapped = orientation >= 5;  // rows become columns
-  const int width = swapped ? image.height() : image.width();
-  const int height = swapped ? image.width() : image.height();
-  // Whether the result reads `image` from right to left, from bottom to top.
-  const bool from_right =
-      orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  const bool from_bottom =
-      orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  Image out(width, height);
-  // Walking down a column of `image` touches a new cache line at every pixel; 16 result rows at a
-  // time reuse each line.
-  constexpr int kRows = 16;
-  for (int top = 0; top < height; top += kRows) {
-    const int bottom = std::min(height, top + kRows);
-    for (int x = 0; x < width; ++x) {
-      const int along = from_right ? width - 1 - x : x;
-      for (int y = top; y < bottom; ++y) {
-        const int across = from_bottom ? height - 1 - y : y;
-        std::memcpy(out.pixel(x, y),
-                    swapped ? image.pixel(across, along) : image.pixel(along, across),
-                    Image::kChannels);
-      }
-    }
-  }
-  return out;
+  if (orientation >= 5) image = transposed(image, name);
+  if (orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7)
+    mirror_across(image);
+  if (orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8)
+    mirror_down(image);
+  return image;
 }
 
-Image read_image(const std::string& path, bool upright) {
-  if (!upright) return read_image(path);
-  const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
-  return turn_upright(decode_image(file, path), exif_orientation(file));
+Photo read_photo(const std::string& path, bool upright) {
+  std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
+  Photo photo{decode_image(file, path), exif_orientation(file)};
+  // Frees the memory, which `= {}` would keep: turning may hold the picture twice.
+  file = std::vector<std::byte>();
+  if (upright) photo.image = turn_upright(std::move(photo.image), photo.orientation, path);
+  return photo;
 }
 
 }  // namespace rk

@@ -20,11 +20,17 @@ inline constexpr int kUpright = 1;
 // byte outside `file`, allocates nothing and reads each byte a few times at most.
 int exif_orientation(std::span<const std::byte> file);
 
-// Returns the upright picture, as PIL.ImageOps.exif_transpose does.
-Image turn_upright(Image image, int orientation);
+// Returns the upright picture, as PIL.ImageOps.exif_transpose does: in place for 1 to 4; turning 5
+// to 8 holds the picture twice. Throws SystemError, naming `name`, if there is not the memory.
+Image turn_upright(Image image, int orientation, const std::string& name);
 
-// Reads and decodes the file, and turns the picture upright if asked to. Errors as read_image(path)
-// of decode.h.
-Image read_image(const std::string& path, bool upright);
+struct Photo {
+  Image image;
+  int orientation = kUpright;  // as the file states it, whether or not `image` was turned
+};
+
+// Reads and decodes the file, and turns the picture upright if asked to. Errors as read_image() of
+// decode.h.
+Photo read_photo(const std::string& path, bool upright);
 
 }  // namespace rk

@@ -52,7 +52,7 @@ Image apply(const ImageTransform& transform, const Image& image) {
   const bool countable = std::max(size.width, size.height) <= std::int64_t{1} << 30;
   if (!countable || (transform.crop == 0 && size.width * size.height > kMaxImagePixels)) {
     fail<InputError>(
-        "a picture of {} x {}: would be {} x {} after resizing, which is too large; give a smaller "
+        "a picture of {} x {} would be {} x {} after resizing, which is too large; give a smaller "
         "--resize",
         image.width(), image.height(), size.width, size.height);
   }

@@ -4,9 +4,11 @@
 // A class with a single image is not an error here (evaluation counts such queries); samplers
 // refuse such classes.
 //
-// The order of items matters (sampling and augmentation are keyed by index): sorted by category,
-// class and name, compared byte by byte, never by locale or in the order that a file system
-// returns.
+// The order of items matters (sampling and augmentation are keyed by index): it is that of names,
+// compared byte by byte, never by locale or in the order that a file system returns. A folder's
+// classes and categories come by their names, classes within a category and images within a class,
+// too; where query and gallery are read together, classes without a category come first, and in
+// each class the images of the query.
 #pragma once
 
 #include "data/images/image.h"

@@ -1,20 +1,16 @@
 #include "data/sources/folder.h"
 
-#include "data/images/decode.h"
-#include "data/images/exif.h"
+#include "data/sources/file_source.h"
+#include "data/sources/folder_listing.h"
+#include "data/sources/folder_splits.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
-#include "engine/base/lower_case.h"
 #include "engine/base/nearest.h"
-#include "engine/system/read_file.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -25,219 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FileSource : public ImageSource {
- public:
-  FileSource(std::string root, bool turn) : root_(std::move(root)), turn_(turn) {}
-  Image load(const DataItem& item, const DataClass& of) const override {
-    const std::string path = name(item, of);
-    std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
-    Image image = decode_image(file, path);
-    const int orientation = exif_orientation(file);
-    if (orientation == kUpright) return image;
-    file = {};  // free memory first: turning holds the picture twice
-    if (turn_) return turn_upright(std::move(image), orientation);
-    rotated_.fetch_add(1, std::memory_order_relaxed);
-    return image;
-  }
-  std::string name(const DataItem& item, const DataClass&) const override {
-    return (fs::path(root_) / item.path).string();
-  }
-  std::int64_t rotated() const override { return rotated_.load(std::memory_order_relaxed); }
-  std::string drawn_by() const override { return turn_ ? "exif=turn" : ""; }
-
- private:
-  std::string root_;
-  bool turn_;
-  mutable std::atomic<std::int64_t> rotated_{0};
-};
-
 bool turns(const DataSpec& spec) {
   const std::string exif = spec.get("exif", "ignore");
   if (exif != "ignore" && exif != "turn") {
     fail<UsageError>("folder: exif={} is neither ignore nor turn; give one of them", exif);
   }
   return exif == "turn";
-}
-
-// The file name extension in lower case; empty: none.
-std::string ending_of(const std::string& name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string::npos ? std::string() : lower_case(name.substr(dot + 1));
-}
-
-bool is_image_ending(const std::string& ending) {
-  // The first six are read; the others are refused as pictures, not passed over.
-  static constexpr std::array<std::string_view, 12> kEndings{
-      "jpg", "jpeg", "jpe", "jfif", "png", "bmp", "gif", "webp", "tif", "tiff", "ppm", "pgm"};
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
-}
-
-// Folders that archivers and file servers leave behind; never a class.
-bool is_litter(const std::string& folder) {
-  static constexpr std::array<std::string_view, 5> kNames{"__MACOSX", "@eaDir", "#recycle",
-                                                          "$RECYCLE.BIN", "lost+found"};
-  return std::find(kNames.begin(), kNames.end(), folder) != kNames.end();
-}
-
-// The content of a folder, each list sorted by bytes.
-struct Listing {
-  std::vector<std::string> folders;
-  std::vector<std::string> images;
-  std::map<std::string, std::int64_t> others;  // files of other kinds, by their endings
-  bool empty() const { return folders.empty() && images.empty() && others.empty(); }
-};
-
-Listing list_folder(const fs::path& folder) {
-  Listing listing;
-  try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with('.')) continue;
-      std::error_code error;
-      const fs::file_status status = entry.status(error);
-      if (error == std::errc::too_many_symbolic_link_levels) {
-        fail<InputError>("{}: a link that leads back to itself; remove it", entry.path().string());
-      }
-      // It may be a class. A folder that may be listed but not entered refuses each of its entries.
-      if (error && status.type() != fs::file_type::not_found) {
-        fail<InputError>("{}: cannot be looked at ({}); check its permissions and its folder's",
-                         entry.path().string(), error.message());
-      }
-      if (status.type() == fs::file_type::directory) {
-        if (!is_litter(name)) listing.folders.push_back(name);
-      } else if (const std::string ending = ending_of(name); !is_image_ending(ending)) {
-        ++listing.others[ending];
-      } else if (status.type() == fs::file_type::regular ||
-                 status.type() == fs::file_type::not_found) {
-        // A dangling link counts as an image: reading it gives the error, as for any bad file.
-        listing.images.push_back(name);
-      } else {
-        fail<InputError>("{}: neither a file nor a folder; remove it", entry.path().string());
-      }
-    }
-  } catch (const fs::filesystem_error& error) {
-    fail<InputError>("{}: the folder cannot be read ({}); check the path and its permissions",
-                     folder.string(), error.code().message());
-  }
-  std::sort(listing.folders.begin(), listing.folders.end());
-  std::sort(listing.images.begin(), listing.images.end());
-  return listing;
-}
-
-void require_no_image_beside_folders(const fs::path& folder, const Listing& listing) {
-  if (listing.images.empty()) return;
-  fail<InputError>("{}: the image '{}' lies beside folders; put it into a class", folder.string(),
-                   listing.images.front());
-}
-
-void check_root(const DataSpec& spec) {
-  if (spec.path.empty()) fail<UsageError>("folder: no path given; write folder:path/to/images");
-  std::error_code error;
-  const fs::file_status status = fs::status(spec.path, error);
-  if (status.type() == fs::file_type::not_found) {
-    fail<InputError>("{}: no such folder; check the path", spec.path);
-  }
-  if (error)
-    fail<InputError>("{}: cannot be opened ({}); check the path", spec.path, error.message());
-  if (status.type() != fs::file_type::directory) {
-    fail<InputError>("{}: not a folder; give the folder that holds the classes", spec.path);
-  }
-}
-
-struct SplitFolder {
-  Split split;
-  std::string name;
-};
-
-struct SplitFolders {
-  std::vector<SplitFolder> folders;  // in the order of Split; empty: the root holds classes or
-                                     // categories
-  std::vector<std::string> hollow;   // named like splits, with nothing in them
-  std::map<std::string, std::int64_t> others;  // files beside them, by their endings
-};
-
-std::string quoted(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 3;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
-    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
-  }
-  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
-  return text;
-}
-
-// Advice if one of the folders has a name near that of a split; empty: none has.
-std::string misspelt_split(const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    const std::vector<std::string> near =
-        nearest(folder, {"train", "val", "test", "query", "gallery", "validation"}, 1);
-    if (!near.empty()) return fmt::format("rename '{}' to '{}', or ", folder, near.front());
-  }
-  return "";
-}
-
-SplitFolders split_folders(const DataSpec& spec) {
-  const std::string asked = spec.get("splits", "auto");
-  if (asked != "auto" && asked != "none") {
-    fail<UsageError>("folder: splits={} is neither auto nor none", asked);
-  }
-  if (asked == "none") return {};
-  const Listing root = list_folder(spec.path);
-  std::vector<SplitFolder> splits;
-  std::vector<std::string> named, others;
-  for (const std::string& folder : root.folders) {
-    const std::optional<Split> split = split_of_folder(folder);
-    (split ? named : others).push_back(folder);
-    if (split) splits.push_back({*split, folder});
-  }
-  if (splits.empty()) return {};
-  if (!others.empty()) {
-    // A folder of images, without folders in it, is a class, whatever its name.
-    if (std::all_of(named.begin(), named.end(), [&](const std::string& folder) {
-          const Listing inside = list_folder(fs::path(spec.path) / folder);
-          return inside.folders.empty() && !inside.images.empty();
-        })) {
-      return {};
-    }
-    fail<InputError>(
-        "{}: {} would be a split, {} would be none; if these are splits, {}move {} out of the "
-        "folder; if all of them are categories, add ,splits=none",
-        spec.path, quoted(named), quoted(others), misspelt_split(others), quoted(others));
-  }
-  require_no_image_beside_folders(spec.path, root);
-  // If all are hollow, reading one of them says so.
-  std::vector<std::string> hollow;
-  for (const SplitFolder& each : splits) {
-    if (list_folder(fs::path(spec.path) / each.name).empty()) hollow.push_back(each.name);
-  }
-  if (hollow.size() == splits.size()) hollow.clear();
-  std::erase_if(splits, [&](const SplitFolder& each) {
-    return std::find(hollow.begin(), hollow.end(), each.name) != hollow.end();
-  });
-  std::sort(splits.begin(), splits.end(),
-            [](const SplitFolder& a, const SplitFolder& b) { return a.split < b.split; });
-  for (std::size_t i = 1; i < splits.size(); ++i) {
-    if (splits[i].split != splits[i - 1].split) continue;
-    fail<InputError>(
-        "{}: '{}' and '{}' are both the split {}; put them together, or, if these are categories, "
-        "add ,splits=none",
-        spec.path, splits[i - 1].name, splits[i].name, name_of(splits[i].split));
-  }
-  return {std::move(splits), std::move(hollow), root.others};
-}
-
-// Test, query and gallery may share classes.
-bool is_for_test(Split split) {
-  return split == Split::kTest || split == Split::kQuery || split == Split::kGallery;
-}
-
-std::vector<Split> splits_of(const std::vector<SplitFolder>& folders) {
-  std::vector<Split> splits;
-  for (const SplitFolder& folder : folders) splits.push_back(folder.split);
-  const auto at = std::find_if(splits.begin(), splits.end(), is_for_test);
-  // Query and gallery together are the test split if there is no test folder.
-  if (at != splits.end() && *at != Split::kTest) splits.insert(at, Split::kTest);
-  return splits;
 }
 
 // A class: its path relative to the base (the root or the folder of a split), its category ("":
@@ -252,10 +41,6 @@ struct FoundClasses {
   std::vector<ClassFolder> classes;
   LeftOut left_out;
 };
-
-void add(const std::map<std::string, std::int64_t>& files, LeftOut& to) {
-  for (const auto& [ending, count] : files) to.files[ending] += count;
-}
 
 void add(const LeftOut& more, LeftOut& to) {
   add(more.files, to);
@@ -440,23 +225,7 @@ SplitClasses find_disjoint(const fs::path& root, const std::vector<SplitFolder>&
 
 }  // namespace
 
-std::optional<Split> split_of_folder(const std::string& name) {
-  static const std::map<std::string, Split> kNames{
-      {"train", Split::kTrain},    {"training", Split::kTrain}, {"val", Split::kVal},
-      {"validation", Split::kVal}, {"valid", Split::kVal},      {"dev", Split::kVal},
-      {"test", Split::kTest},      {"testing", Split::kTest},   {"query", Split::kQuery},
-      {"queries", Split::kQuery},  {"gallery", Split::kGallery}};
-  const auto found = kNames.find(lower_case(name));
-  return found == kNames.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::vector<Split> folder_splits(const DataSpec& spec) {
-  check_root(spec);
-  return splits_of(split_folders(spec).folders);
-}
-
 Dataset read_folder(const DataSpec& spec, Split split) {
-  check_root(spec);
   const auto [splits, hollow, others] = split_folders(spec);
   const char* too_deep = spec.get("splits", "auto") == "none"
                              ? "where ,splits=none takes the splits for categories: leave it out"
@@ -467,8 +236,8 @@ Dataset read_folder(const DataSpec& spec, Split split) {
   add_categories(found.classes, known);
   if (!splits.empty() && split == splits.front().split) {  // once, not in every split
     add(others, found.left_out);
-    for (const std::string& name : hollow) {
-      found.left_out.empty_folders.push_back((fs::path(spec.path) / name).string());
+    for (const SplitFolder& folder : hollow) {
+      found.left_out.empty_folders.push_back((fs::path(spec.path) / folder.name).string());
     }
   }
   std::vector<DataItem> items;
@@ -485,38 +254,8 @@ Dataset read_folder(const DataSpec& spec, Split split) {
     classes.push_back({std::move(one.path), category, 0});
   }
   Dataset data(base.string(), std::move(items), std::move(classes), std::move(categories),
-               std::make_shared<FileSource>(base.string(), turns(spec)));
+               make_file_source(base.string(), turns(spec)));
   data.set_left_out(std::move(found.left_out));
-  return data;
-}
-
-Dataset read_pictures(const std::vector<std::string>& files_and_folders, bool turn) {
-  std::vector<DataItem> items;
-  LeftOut left_out;
-  for (const std::string& path : files_and_folders) {
-    std::error_code ignored;
-    if (!fs::exists(path, ignored)) {
-      fail<InputError>("{}: is not there; check the path", path);
-    }
-    if (!fs::is_directory(path, ignored)) {
-      items.push_back({path, 0, 0});
-      continue;
-    }
-    const Listing listing = list_folder(path);
-    if (listing.images.empty()) {
-      fail<InputError>(
-          "{}: holds no pictures{}{}; give a picture or a folder with some", path,
-          listing.others.empty() ? "" : fmt::format(" it reads ({})", text_of(listing.others)),
-          listing.folders.empty() ? "" : ", and folders inside it are not searched");
-    }
-    add(listing.others, left_out);
-    for (const std::string& image : listing.images) {
-      items.push_back({(fs::path(path) / image).string(), 0, 0});
-    }
-  }
-  Dataset data("pictures", std::move(items), {DataClass{}}, {},
-               std::make_shared<FileSource>("", turn));
-  data.set_left_out(std::move(left_out));
   return data;
 }
 

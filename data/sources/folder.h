@@ -1,4 +1,4 @@
-// `folder:root[,categories=a+b][,splits=none][,exif=turn][,merge=3]` reads
+// `folder:root[,categories=a+b][,splits=none][,exif=turn]` reads
 // root/[split/][category/]class/image.
 //
 // root has the split level if every folder in it is named like a split, in any case: train
@@ -11,32 +11,19 @@
 // exif=turn turns pictures upright according to their EXIF data (data/images/exif.h); exif=ignore
 // (default) keeps them as stored and counts those that are not upright. Files whose ending is not
 // one of jpg jpeg jpe jfif png bmp gif webp tif tiff ppm pgm are left out and counted; the format
-// is detected from the content when a file is decoded. Links are followed. merge=3 merges training
-// classes in threes (Dataset::merge()); other splits keep theirs: for studying a loss on labels
-// coarser than the pictures (Li et al. 2022). Empty folders are left out too; that of a split is as
-// if it were not there. Errors (InputError): missing, empty or unreadable folder; class folder with
-// files but no images; images and folders side by side; folders deeper than a class; something that
-// is neither file nor folder; a loop of links; splits beside other folders; two folders for one
-// split; a class in two splits; an unknown category (near names are suggested).
+// is detected from the content when a file is decoded. Links are followed. Empty folders are left
+// out too; that of a split is as if it were not there. Errors (InputError): missing, empty or
+// unreadable folder; class folder with files but no images; images and folders side by side;
+// folders deeper than a class; something that is neither file nor folder; a loop of links; splits
+// beside other folders; two folders for one split; a class in two splits; an unknown category (near
+// names are suggested).
 #pragma once
 
 #include "data/sources/dataset.h"
 
-#include <optional>
-#include <string>
-#include <vector>
-
 namespace rk {
 
-// The split that a folder's name stands for; nullopt: not the name of a split.
-std::optional<Split> split_of_folder(const std::string& name);
-std::vector<Split> folder_splits(const DataSpec& spec);  // empty: flat
 // Returns the same for every split if the folder is flat.
 Dataset read_folder(const DataSpec& spec, Split split);
-
-// Reads the given pictures, and all pictures directly in the given folders (sorted by name), as one
-// class without a meaning. `turn`: as exif=turn. Throws InputError if a file is missing or a folder
-// holds no pictures.
-Dataset read_pictures(const std::vector<std::string>& files_and_folders, bool turn);
 
 }  // namespace rk

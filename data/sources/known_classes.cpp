@@ -1,6 +1,6 @@
 #include "data/sources/known_classes.h"
 
-#include "data/sources/folder.h"
+#include "data/sources/folder_splits.h"
 
 #include <algorithm>
 

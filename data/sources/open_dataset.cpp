@@ -1,6 +1,7 @@
 #include "data/sources/open_dataset.h"
 
 #include "data/sources/folder.h"
+#include "data/sources/folder_splits.h"
 #include "data/sources/glyphs.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
@@ -37,11 +38,11 @@ struct Kind {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{
       {"folder",
-       "folder:PATH[,categories=a+b][,splits=none][,exif=turn][,merge=3]",
+       "folder:PATH[,categories=a+b][,splits=none][,exif=turn]",
        "PATH/[train|val|test|query|gallery/][category/]class/image; exif=turn turns pictures "
-       "upright by their EXIF orientation; merge=3 makes one of every three training classes",
+       "upright by their EXIF orientation",
        true,
-       {"categories", "splits", "exif", "merge"},
+       {"categories", "splits", "exif"},
        folder_splits,
        read_folder},
       {"glyphs", "glyphs[:classes=100,...]", glyphs_help(), false, glyphs_keys(), glyphs_splits,
@@ -50,15 +51,21 @@ const std::vector<Kind>& kinds() {
   return table;
 }
 
-const std::vector<std::string> kCommonKeys{"val_classes", "val_order", "val_seed", "min_images"};
+const std::vector<std::string> kCommonKeys{"val_classes", "val_order", "val_seed", "min_images",
+                                           "merge"};
+
+// Null: there is no such kind.
+const Kind* kind_of(std::string_view name) {
+  const auto found = std::find_if(kinds().begin(), kinds().end(),
+                                  [&](const Kind& kind) { return kind.name == name; });
+  return found == kinds().end() ? nullptr : &*found;
+}
 
 const Kind& find_kind(const DataSpec& spec) {
-  const std::vector<Kind>& table = kinds();
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const Kind& kind) { return kind.name == spec.kind; });
-  if (found == table.end()) {
+  const Kind* found = kind_of(spec.kind);
+  if (found == nullptr) {
     std::string known;
-    for (const Kind& kind : table)
+    for (const Kind& kind : kinds())
       known += fmt::format("{} {}", known.empty() ? "" : ",", kind.usage);
     const std::vector<std::string> near = nearest(spec.kind, dataset_kinds());
     fail<UsageError>("'{}' is neither a folder that is there nor a kind of data; {}known:{}",
@@ -212,7 +219,7 @@ std::string dataset_help() {
   return text +
          "PATH alone is folder:PATH\n"
          "any kind: val_classes=0.2,val_order=default|random,val_seed=0 holds classes out; "
-         "min_images=2 leaves small classes out";
+         "min_images=2 leaves small classes out; merge=3 makes one of every three training classes";
 }
 
 DataSpec read_data_spec(std::string_view text) {
@@ -223,14 +230,14 @@ DataSpec read_data_spec(std::string_view text) {
     }
     return spec;
   };
-  const std::vector<std::string> known = dataset_kinds();
-  const std::string kind(text.substr(0, text.find(':')));
-  if (std::find(known.begin(), known.end(), kind) == known.end()) {
-    DataSpec folder = with_home(parse_data_spec("folder:" + std::string(text)));
+  const std::string_view name = text.substr(0, text.find(':'));
+  const Kind* kind = kind_of(name);
+  if (kind == nullptr) {
+    DataSpec folder = with_home(parse_data_spec("folder:" + std::string(text), true));
     std::error_code ignored;
     if (std::filesystem::is_directory(folder.path, ignored)) return folder;
   }
-  return with_home(parse_data_spec(text));
+  return with_home(parse_data_spec(text, kind != nullptr && kind->has_path));
 }
 
 std::vector<Split> dataset_splits(const DataSpec& spec) {

@@ -8,6 +8,9 @@
 //                         `test`
 //   val_order=default     the last classes of the table; random: drawn with val_seed=0
 //   min_images=1          leave out classes with fewer images, counting query and gallery together
+//   merge=1               merge training classes in threes with merge=3 (Dataset::merge()); other
+//                         splits keep theirs: for studying a loss on labels coarser than the
+//                         pictures (Li et al. 2022)
 #pragma once
 
 #include "data/sources/dataset.h"
@@ -26,8 +29,8 @@ Split parse_split(std::string_view name);
 std::vector<std::string> dataset_kinds();
 std::string dataset_help();
 
-// parse_data_spec() with shorthands for users: ~/ at the front of a path is the home folder, and
-// the bare path of a folder means folder:PATH.
+// parse_data_spec() for the kinds there are, with shorthands for users: ~/ at the front of a path
+// is the home folder, and the bare path of a folder means folder:PATH.
 DataSpec read_data_spec(std::string_view text);
 
 // The splits of the data, from which training chooses the one to evaluate on: {train, val}, {train,

@@ -60,7 +60,7 @@ TEST(Folder, CategoriesAndSplits) {
   EXPECT_EQ(train.category(2), 1);
   EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTest)),
             (std::vector<std::string>{"Korean/c1"}));
-  EXPECT_EQ(dataset_splits(parse_data_spec(folder.spec())),
+  EXPECT_EQ(dataset_splits(read_data_spec(folder.spec())),
             (std::vector<Split>{Split::kTrain, Split::kTest}));
   EXPECT_TRUE(holds(input_error(folder.spec(), Split::kVal), "no val split, there is train, test"));
 }
@@ -117,12 +117,11 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
   folder.classes("c", 10, 2);
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTrain).classes().size(), 10U);
   EXPECT_EQ(open_dataset(folder.spec(), Split::kTest).classes().size(), 10U);
-  EXPECT_EQ(dataset_splits(parse_data_spec(folder.spec())), (std::vector<Split>{Split::kTrain}));
+  EXPECT_EQ(dataset_splits(read_data_spec(folder.spec())), (std::vector<Split>{Split::kTrain}));
   EXPECT_TRUE(holds(input_error(folder.spec(), Split::kVal), "val_classes=0.2"));
 
   const std::string held = folder.spec() + ",val_classes=0.2";
-  EXPECT_EQ(dataset_splits(parse_data_spec(held)),
-            (std::vector<Split>{Split::kTrain, Split::kVal}));
+  EXPECT_EQ(dataset_splits(read_data_spec(held)), (std::vector<Split>{Split::kTrain, Split::kVal}));
   const Dataset train = open_dataset(held, Split::kTrain);
   const Dataset val = open_dataset(held, Split::kVal);
   EXPECT_EQ(train.classes().size(), 8U);
@@ -206,6 +205,14 @@ TEST(Folder, TrainingClassesCanBeMerged) {
             (std::vector<std::string>{"a/c1+a/c2+a/c3", "a/c4+a/c5+a/c6"}));
   EXPECT_EQ(open_dataset(folder.spec() + ",merge=1", Split::kTrain).fingerprint(),
             plain.fingerprint());
+}
+
+// In any kind of data.
+TEST(Glyphs, TrainingClassesCanBeMerged) {
+  const std::string spec = "glyphs:classes=6,test_classes=4,alphabets=2,images=2";
+  EXPECT_EQ(open_dataset(spec + ",merge=3", Split::kTrain).classes().size(), 2U);
+  EXPECT_EQ(open_dataset(spec + ",merge=3", Split::kTest).classes().size(), 4U);
+  EXPECT_TRUE(holds(usage_error("glyphs:merg=3"), "did you mean merge?"));
 }
 
 // A class that was trained on is recognised by its own name, even if it was part of a merged class
@@ -336,15 +343,31 @@ TEST(Folder, BadFoldersAreNamed) {
   EXPECT_TRUE(holds(input_error(folder.spec() + ",splits=none"), "for categories: leave it out"));
 }
 
-// An empty folder of a split's name is no class.
+// A folder of a split's name that holds no images is no class.
 TEST(Folder, WhatMayBeASplitIsNamed) {
   const PictureFolder folder;
   for (const char* name : {"bus", "car", "tram", "van"}) {
     folder.picture(fmt::format("{}/1.png", name), 1);
   }
-  std::filesystem::create_directory(folder.path() / "train");
+  folder.write("train/notes.txt", "hello");
   EXPECT_TRUE(holds(input_error(folder.spec()),
                     "'train' would be a split, 'bus', 'car', 'tram' and 1 more would be none"));
+}
+
+// As if it were not there, but listed.
+TEST(Folder, AnEmptySplitBesideClassesIsLeftOut) {
+  const PictureFolder folder;
+  folder.classes("c", 2, 2);
+  for (const char* name : {"train", "test"}) {
+    std::filesystem::create_directory(folder.path() / name);
+  }
+  const Dataset data = open_dataset(folder.spec(), Split::kTrain);
+  EXPECT_EQ(class_names(data), (std::vector<std::string>{"c0", "c1"}));
+  EXPECT_TRUE(data.part().starts_with("the whole set"));
+  EXPECT_EQ(text_of(data.left_out()), "2 empty folders ('test', 'train')");
+  // The mix of another split and classes stays one.
+  folder.picture("val/v/1.png", 1);
+  EXPECT_TRUE(holds(input_error(folder.spec()), ": 'val' would be a split, 'c0', 'c1' would be"));
 }
 
 TEST(Folder, AMisspeltSplitIsGuessed) {
@@ -425,7 +448,7 @@ TEST(Folder, SplitsByEveryName) {
   folder.picture("query/c/1.png", 3);
   folder.picture("Gallery/c/1.png", 4);
   folder.picture("Gallery/d/1.png", 5);
-  EXPECT_EQ(dataset_splits(parse_data_spec(folder.spec())),
+  EXPECT_EQ(dataset_splits(read_data_spec(folder.spec())),
             (std::vector<Split>{Split::kTrain, Split::kVal, Split::kTest, Split::kQuery,
                                 Split::kGallery}));
   EXPECT_EQ(open_dataset(folder.spec(), Split::kVal).part(), "split val");
@@ -533,6 +556,13 @@ TEST(Dataset, UnknownKindsAndOptionsSuggestNearOnes) {
   EXPECT_TRUE(holds(usage_error("glyphs:val_order=upside"), "val_order=upside"));
   EXPECT_TRUE(holds(usage_error("glyphs:val_classes=1"), "nothing to train on"));
   EXPECT_TRUE(holds(message_of<UsageError>([] { parse_split("tset"); }), "did you mean test?"));
+}
+
+// The path of a kind with one comes first, whatever it looks like.
+TEST(Dataset, APathMayLookLikeAnOption) {
+  EXPECT_EQ(read_data_spec("folder:set=1,exif=turn").path, "set=1");
+  EXPECT_EQ(read_data_spec("folder:set=1,exif=turn").options.size(), 1U);
+  EXPECT_EQ(read_data_spec("glyphs:classes=7").path, "");
 }
 
 TEST(Dataset, HomeIsShort) {

@@ -2,12 +2,17 @@
 // every end, and on hostile bytes in memory that ends where the file does.
 #include "data/images/exif.h"
 
+#include "data/images/encode_png.h"
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/system/read_file.h"
 #include "tests/data/picture_folder.h"
+#include "tests/data/png_chunk.h"
 #include "tests/data/rotated_png.h"
+#include "tests/support/little_memory.h"
 #include "tests/support/messages.h"
+#include "tests/support/peak_memory.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
@@ -300,7 +305,7 @@ TEST(Exif, TurnsUpright) {
         image.data()[i * 3 + c] = static_cast<std::uint8_t>(10 * i + c);
       }
     }
-    const Image turned = turn_upright(std::move(image), orientation);
+    const Image turned = turn_upright(std::move(image), orientation, "x");
     ASSERT_EQ(turned.width(), orientation < 5 ? 3 : 2);
     ASSERT_EQ(turned.height(), orientation < 5 ? 2 : 3);
     for (int i = 0; i < 6; ++i) {
@@ -314,8 +319,8 @@ TEST(Exif, TurnsUpright) {
   }
 }
 
-// Turning and turning back must restore a picture that is larger than the strips turn_upright()
-// works in and no multiple of them.
+// Turning and turning back must restore a picture that is larger than the strips in which rows
+// become columns and no multiple of them.
 TEST(Exif, TurningThereAndBackIsNothing) {
   constexpr std::array<int, 9> kBack = {0, 1, 2, 3, 4, 5, 8, 7, 6};
   for (int orientation = 1; orientation <= 8; ++orientation) {
@@ -324,12 +329,47 @@ TEST(Exif, TurningThereAndBackIsNothing) {
       image.data()[i] = static_cast<std::uint8_t>(i * i % 251);
     }
     const std::vector<std::uint8_t> before(image.data(), image.data() + image.bytes());
-    Image turned = turn_upright(std::move(image), orientation);
+    Image turned = turn_upright(std::move(image), orientation, "x");
     EXPECT_EQ(turned.width(), orientation < 5 ? 37 : 53);
     const Image back =
-        turn_upright(std::move(turned), kBack[static_cast<std::size_t>(orientation)]);
+        turn_upright(std::move(turned), kBack[static_cast<std::size_t>(orientation)], "x");
     EXPECT_TRUE(std::equal(before.begin(), before.end(), back.data())) << orientation;
   }
+}
+
+// Neither two copies of a picture beside its file's bytes, nor two of one that keeps its sides.
+// Each way is compared with reading alone, which holds the file and one picture.
+TEST(Exif, TurningTakesNoMoreMemoryThanItNeeds) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers keep what was freed";
+  const TemporaryFolder folder;
+  // beside: bytes of the file that say nothing of its pixels.
+  const auto expect_no_more = [&](int side, int orientation, std::size_t beside) {
+    Image image(side, side);
+    std::memset(image.data(), 7, image.bytes());
+    const std::vector<std::byte> bytes = encode_png(image);
+    const std::string png =
+        rotated_png({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, orientation);
+    folder.write("photo.png",
+                 png.substr(0, 33) + png_chunk("iTXt", std::string(beside, 'x')) + png.substr(33));
+    const std::string path = (folder.path() / "photo.png").string();
+    const auto peak = [&](bool upright) { return peak_bytes([&] { read_photo(path, upright); }); };
+    EXPECT_LT(peak(true), peak(false) + static_cast<std::int64_t>(image.bytes() / 2))
+        << orientation;
+  };
+  // A file as large as its pixels, both above the 32 MiB up to which the C library may keep memory
+  // that is freed.
+  expect_no_more(3500, 6, std::size_t{36} << 20);
+  for (const int orientation : {2, 3, 4}) expect_no_more(2000, orientation, 4);
+}
+
+// The file may be good, so that it must not count as a bad picture.
+TEST(Exif, WithoutMemoryToTurnTheSystemIsBlamed) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers reserve more addresses than any limit";
+  Image image(8000, 8000);
+  const LittleMemory little(std::int64_t{64} << 20);
+  const std::string why =
+      message_if_any<SystemError>([&] { (void)turn_upright(std::move(image), 6, "photo.jpg"); });
+  EXPECT_TRUE(holds(why, "photo.jpg: its 8000 x 8000 pixels take 183 MiB")) << why;
 }
 
 TEST(Exif, FoldersTurnWhereAskedAndCountElsewhere) {

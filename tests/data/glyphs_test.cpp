@@ -118,8 +118,8 @@ TEST(Glyphs, EveryKeySetsItsOption) {
                       o.seed, o.variation, o.bend, o.place, o.stretch, o.slant, o.turn, o.warp,
                       o.shift, o.thickness);
   };
-  EXPECT_EQ(all(glyph_options(parse_data_spec("glyphs"))), all(GlyphOptions()));
-  EXPECT_EQ(all(glyph_options(parse_data_spec(
+  EXPECT_EQ(all(glyph_options(read_data_spec("glyphs"))), all(GlyphOptions()));
+  EXPECT_EQ(all(glyph_options(read_data_spec(
                 "glyphs:classes=11,test_classes=12,alphabets=3,test_alphabets=4,images=5,size=61,"
                 "seed=7,variation=0.8,bend=0.09,place=0.11,stretch=0.12,slant=13,turn=15,warp=0.16,"
                 "shift=0.17,thickness=0.18"))),
@@ -188,7 +188,7 @@ TEST(Glyphs, SplitsHaveNoAlphabetInCommonAndTheSizesAskedFor) {
   std::set<std::string> names;
   for (std::int64_t i = 0; i < train.size(); ++i) names.insert(train.item_name(i));
   EXPECT_EQ(names.size(), 44U);
-  EXPECT_EQ(dataset_splits(parse_data_spec(spec)),
+  EXPECT_EQ(dataset_splits(read_data_spec(spec)),
             (std::vector<Split>{Split::kTrain, Split::kTest}));
   EXPECT_EQ(open_dataset(spec + ",val_classes=0.2", Split::kVal).classes().size(), 2U);
 }
@@ -265,8 +265,8 @@ TEST(Glyphs, WrongValuesAreUsageErrors) {
       [] { open_dataset("glyphs:classes=1048576,images=1048576", Split::kTrain); });
   EXPECT_TRUE(
       holds(many, "classes=1048576 of images=1048576 are 1099511627776 pictures, more than"));
-  glyph_options(parse_data_spec("glyphs:classes=1048576,images=16"));
-  message_of<UsageError>([] { glyph_options(parse_data_spec("glyphs:classes=986896,images=17")); });
+  glyph_options(read_data_spec("glyphs:classes=1048576,images=16"));
+  message_of<UsageError>([] { glyph_options(read_data_spec("glyphs:classes=986896,images=17")); });
 }
 
 }  // namespace

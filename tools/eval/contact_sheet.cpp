@@ -1,6 +1,5 @@
 #include "tools/eval/contact_sheet.h"
 
-#include "data/images/decode.h"
 #include "data/images/exif.h"
 #include "data/images/resize.h"
 #include "engine/base/error.h"
@@ -76,7 +75,7 @@ void draw(Image& sheet, int left, int top, const std::string& path, bool turn,
           std::vector<std::string>& problems) {
   fill(sheet, {left, top, kSide, kSide}, kMissing);
   try {
-    const Image image = read_image(path, turn);
+    const Image image = read_photo(path, turn).image;
     const int longest = std::max(image.width(), image.height());
     const auto scaled = [&](int side) {
       return std::max(1, static_cast<int>(std::int64_t{side} * kSide / longest));

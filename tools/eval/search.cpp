@@ -1,7 +1,7 @@
 #include "tools/eval/search.h"
 
 #include "data/images/encode_png.h"
-#include "data/sources/folder.h"
+#include "data/sources/pictures.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "retrieval/files/embeddings_file.h"

@@ -1,6 +1,5 @@
 #include "tools/eval/write_report.h"
 
-#include "data/images/decode.h"
 #include "data/images/exif.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
@@ -69,7 +68,7 @@ std::string why_no_pictures(const DescribedRows& rows) {
 Image picture_of(const DescribedRows& rows, std::int64_t row) {
   if (rows.picture) return rows.picture(row);
   const std::string path = picture_path(rows, row);
-  return read_image(path, rows.set.exif == "turn");  // as embedded
+  return read_photo(path, rows.set.exif == "turn").image;  // as embedded
 }
 
 }  // namespace

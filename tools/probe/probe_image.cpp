@@ -10,7 +10,6 @@
 #include "data/images/exif.h"
 #include "data/images/transform.h"
 #include "engine/base/error.h"
-#include "engine/system/read_file.h"
 #include "tools/cli/colour_values.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
@@ -74,17 +73,14 @@ class ProbeImage : public Command {
     give_each_colour("--input-mean", mean_);
     give_each_colour("--input-std", std_);
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
-    const std::vector<std::byte> bytes = read_file(image_, kMaxImageFileBytes);
-    const int orientation = exif_orientation(bytes);
     const bool turn = exif_ == "turn";
-    const Image image =
-        turn ? turn_upright(decode_image(bytes, image_), orientation) : decode_image(bytes, image_);
+    const auto [image, orientation] = read_photo(image_, turn);
     const ImageSize resized = resized_size(image.width(), image.height(), transform_);
     if (transform_.crop == 0 && resized.width * resized.height > kMaxResult) {
       fail<InputError>("{}: {} x {} pixels after resizing; give --image-size or a smaller --resize",
                        image_, resized.width, resized.height);
     }
-    const Image pixels = apply(transform_, image);
+    const Image pixels = seen(image);
     const std::int64_t height = pixels.height();
     const std::int64_t width = pixels.width();
     // Both are encoded before either is written.
@@ -113,6 +109,14 @@ class ProbeImage : public Command {
   }
 
  private:
+  Image seen(const Image& image) const {
+    try {
+      return apply(transform_, image);
+    } catch (const InputError& error) {
+      fail<InputError>("{}: {}", image_, error.what());
+    }
+  }
+
   std::vector<std::byte> tensor_file(const Image& pixels) const {
     std::vector<float> tensor(pixels.bytes());
     FloatTable(of_colours(mean_), of_colours(std_)).to_chw(pixels, tensor.data());

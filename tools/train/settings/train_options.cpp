@@ -1,6 +1,6 @@
 #include "tools/train/settings/train_options.h"
 
-#include "data/spec.h"
+#include "data/sources/open_dataset.h"
 #include "engine/device/precision.h"
 #include "losses/registry.h"
 #include "weights/architectures/registry.h"
@@ -54,7 +54,7 @@ ModelDescription model_description(const TrainSettings& s) {
   std::copy_n(s.input_std.begin(), 3, model.input_std.begin());
   model.resize = s.resize;
   model.crop = s.image_size;
-  model.upright = parse_data_spec(s.data).get("exif", "ignore") == "turn";
+  model.upright = read_data_spec(s.data).get("exif", "ignore") == "turn";
   return model;
 }
 

@@ -42,7 +42,7 @@ std::string whole_data_spec(const std::string& text) {
   spec.path = with_whole_path(spec.path);
   const std::string whole = spec.text();
   // Where the working directory's own name holds ",key=", the text would be read as another path.
-  if (parse_data_spec(whole).path != spec.path) {
+  if (read_data_spec(whole).path != spec.path) {
     fail<UsageError>(
         "{}: its absolute path {} holds a comma and a =, as options do; start in, or give, a "
         "folder without, such as a link",
