@@ -5,14 +5,18 @@
 #include "tests/support/messages.h"
 #include "tests/support/said_answers.h"
 #include "tests/support/temporary_folder.h"
+#include "weights/hdf5/parser.h"
 #include "weights/hdf5/questions.h"
 #include "weights/tensor_files/tensor_file.h"
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
+#include <bit>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 namespace rk {
 namespace {
@@ -194,7 +198,7 @@ TEST(Hdf5File, AShapeWithoutElementsIsNotMultipliedOut) {
   EXPECT_EQ(read_tensor_file(path).tensors.at(0).elements(), 0);
 }
 
-// Keras writes bfloat16 as opaque elements of 2 bytes.
+// Keras writes bfloat16 as opaque elements of 2 bytes, which only an attribute tells from others.
 TEST(Hdf5File, ElementsWithoutATypeAreRefused) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "opaque.h5").string();
@@ -212,6 +216,124 @@ TEST(Hdf5File, ElementsWithoutATypeAreRefused) {
   EXPECT_EQ(
       message_of<InputError>([&] { reader.info("/w"); }),
       path + ": /w holds bytes that say no type, as Keras writes bfloat16; save it in float32");
+}
+
+// Writes a data set of `type` and these sides through the library itself.
+void write_set(hid_t file, const char* name, hid_t type, const std::vector<hsize_t>& sides,
+               const void* values, hid_t creation = H5P_DEFAULT) {
+  const hid_t space = H5Screate_simple(static_cast<int>(sides.size()), sides.data(), nullptr);
+  const hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  ASSERT_GE(set, 0);
+  if (values != nullptr) {
+    EXPECT_GE(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+  }
+  H5Dclose(set);
+  H5Sclose(space);
+}
+
+// What is not read must not keep a program from reading what lies beside it.
+TEST(Hdf5File, WhatIsNotReadIsSaidOfEachDataSet) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "kinds.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const std::array<double, 2> values = {1, 2};
+  write_set(file, "x", H5T_IEEE_F64LE, {2}, values.data());
+  const hid_t truth = H5Tenum_create(H5T_NATIVE_INT8);  // as h5py writes bool
+  const std::int8_t no = 0, yes = 1;
+  H5Tenum_insert(truth, "FALSE", &no);
+  H5Tenum_insert(truth, "TRUE", &yes);
+  write_set(file, "enum", truth, {2}, values.data());
+  const hid_t pair = H5Tcreate(H5T_COMPOUND, 16);
+  H5Tinsert(pair, "a", 0, H5T_NATIVE_DOUBLE);
+  H5Tinsert(pair, "b", 8, H5T_NATIVE_DOUBLE);
+  write_set(file, "compound", pair, {1}, values.data());
+  write_set(file, "rank5", H5T_IEEE_F64LE, {1, 1, 1, 1, 2}, values.data());
+  write_set(file, "long", H5T_NATIVE_LDOUBLE, {1}, nullptr);
+  const hid_t nothing = H5Screate(H5S_NULL);
+  H5Dclose(
+      H5Dcreate2(file, "empty", H5T_IEEE_F32LE, nothing, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(nothing);
+  H5Tclose(pair);
+  H5Tclose(truth);
+  H5Fclose(file);
+  const Hdf5Reader reader(path);
+  for (const auto& [name, words] :
+       {std::pair<std::string, std::string>{"/enum", "holds neither numbers nor text; convert it"},
+        {"/compound", "holds neither numbers nor text; convert it"},
+        {"/rank5", "has 5 dimensions; at most 4 are read"},
+        {"/long", "has elements of more than 8 bytes; convert it to float32"},
+        {"/empty", "has no extent; write it again with its values"}}) {
+    EXPECT_EQ(reader.unread(name), name + " " + words);
+    const std::string refusal = path + ": " + name + " " + words;
+    EXPECT_EQ(message_of<InputError>([&, &set = name] { reader.info(set); }), refusal);
+    EXPECT_EQ(message_of<InputError>([&, &set = name] { reader.read<float>(set); }), refusal);
+    EXPECT_EQ(message_of<InputError>([&, &set = name] { reader.read_text(set); }), refusal);
+    // The process that parses the file does not read it either, whatever it is asked.
+    Hdf5Parser parser(path);
+    std::array<std::byte, 64> out{};
+    const auto read_numbers = [&, &set = name] {
+      parser.read_numbers(set, Hdf5Type::kFloat, {}, out);
+    };
+    EXPECT_EQ(message_of<InputError>(read_numbers), refusal);
+    EXPECT_EQ(message_of<InputError>([&, &set = name] { parser.read_texts(set, 0); }), refusal);
+  }
+  EXPECT_EQ(reader.unread("/x"), "");
+  EXPECT_EQ(reader.read<float>("/x"), (std::vector<float>{1, 2}));
+}
+
+// Every bfloat16, as Keras writes them: opaque, and an attribute says what they are.
+TEST(Hdf5File, OpaqueElementsMayBeBfloat16) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "bfloat16.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  std::vector<std::uint16_t> bits(1 << 16);
+  std::iota(bits.begin(), bits.end(), std::uint16_t{0});
+  const hid_t type = H5Tcreate(H5T_OPAQUE, 2), creation = H5Pcreate(H5P_DATASET_CREATE);
+  const std::array<hsize_t, 2> chunk = {100, 64};
+  H5Pset_chunk(creation, 2, chunk.data());
+  H5Pset_deflate(creation, 1);
+  const std::vector<hsize_t> sides = {1 << 8, 1 << 8};
+  write_set(file, "contiguous", type, sides, bits.data());
+  write_set(file, "deflated", type, sides, bits.data(), creation);
+  write_set(file, "unwritten", type, {100, 64}, nullptr, creation);
+  write_set(file, "other", type, sides, bits.data());
+  const hid_t scalar = H5Screate(H5S_SCALAR), text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, H5T_VARIABLE);
+  for (const auto& [name, dtype] : {std::pair<const char*, const char*>{"contiguous", "bfloat16"},
+                                    {"deflated", "bfloat16"},
+                                    {"unwritten", "bfloat16"},
+                                    {"other", "float16"}}) {
+    const hid_t attribute =
+        H5Acreate_by_name(file, name, "dtype", text, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    EXPECT_GE(H5Awrite(attribute, text, &dtype), 0);
+    H5Aclose(attribute);
+  }
+  H5Tclose(text);
+  H5Sclose(scalar);
+  H5Pclose(creation);
+  H5Tclose(type);
+  H5Fclose(file);
+  const Hdf5Reader reader(path);
+  for (const char* name : {"/contiguous", "/deflated"}) {
+    EXPECT_EQ(reader.info(name).kind, Hdf5Reader::Kind::kFloat);
+    EXPECT_EQ(reader.info(name).digits, 8);
+    const std::vector<float> values = reader.read<float>(name);
+    ASSERT_EQ(values.size(), bits.size());
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      const auto wanted = std::bit_cast<float>(static_cast<std::uint32_t>(bits[i]) << 16);
+      if (std::isnan(wanted)) {
+        EXPECT_TRUE(std::isnan(values[i])) << name << ' ' << i;
+      } else {
+        EXPECT_EQ(std::bit_cast<std::uint32_t>(values[i]), std::bit_cast<std::uint32_t>(wanted))
+            << name << ' ' << i;
+      }
+    }
+    EXPECT_EQ(reader.read<double>(name)[0x4049], 3.140625);
+    EXPECT_TRUE(holds(message_of<InputError>([&] { reader.read<std::int64_t>(name); }),
+                      "holds floating-point numbers where integers are expected"));
+  }
+  EXPECT_EQ(reader.read<float>("/unwritten"), std::vector<float>(6400, 0.0F));
+  EXPECT_TRUE(holds(reader.unread("/other"), "holds bytes that say no type"));
 }
 
 TEST(Hdf5File, FilesThatAreNotHdf5AreNamed) {
@@ -391,8 +513,10 @@ TEST(Hdf5File, NothingThatTheParserSaysIsBelieved) {
   const auto nothing = [](std::span<std::byte>) { return std::size_t{0}; };
   const auto all = [](std::span<std::byte> slot) { return slot.size(); };
   const std::string no_sense = "answer that makes no sense";
-  // Numbers: kind, digits, rank, sides, sides of the pieces.
+  // Numbers: kind, digits, rank, sides, sides of the pieces; or 3 and a text.
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({4, 24, 0}), nothing), no_sense));
   EXPECT_TRUE(holds(refusal_of_liar(numbers({3, 24, 0}), nothing), no_sense));
+  EXPECT_TRUE(holds(refusal_of_liar(numbers({3, 0}), nothing), no_sense));
   EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 65, 1, 8, 8}), nothing), no_sense));
   EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 5}), nothing), no_sense));
   EXPECT_TRUE(holds(refusal_of_liar(numbers({0, 24, 1}), nothing), no_sense));

@@ -12,8 +12,9 @@
 // are a crash of the library and a timeout of 2 s of its CPU time (plus 1 s for each 8 MiB of the
 // file and of the data read). Plugins are never loaded. The library converts numbers (float64 to
 // float32 and so on), but a floating-point data set is never read as integers, nor text as numbers,
-// and an integer that does not fit is an error. Writing builds the whole file in memory;
-// weights/atomic_file.h puts it on disk.
+// and an integer that does not fit is an error. Opaque elements whose attribute `dtype` says
+// bfloat16, as Keras writes them, are floating-point numbers. Writing builds the whole file in
+// memory; weights/atomic_file.h puts it on disk.
 //
 // The HDF5 library is not thread-safe: only one thread at a time may use these classes, even for
 // different files, and a reader must not outlive the thread that created it.
@@ -62,7 +63,10 @@ class Hdf5Reader {
       const std::string& group) const;  // full paths, recursive, sorted
   std::vector<std::string> children(
       const std::string& group) const;  // names one level below, sorted
+  // Throws InputError if the data set is not read.
   Info info(const std::string& dataset) const;
+  // Why a data set is not read: "/x holds neither numbers nor text; convert it"; empty if it is.
+  std::string unread(const std::string& dataset) const;
 
   // T is float, double, std::int64_t or std::uint8_t.
   template <class T> std::vector<T> read(const std::string& dataset) const;

@@ -96,6 +96,15 @@ void use_in_place(hid_t access, std::byte* image) {
   H5Pset_file_image_callbacks(access, &callbacks);
 }
 
+// The upper half of a float32, little-endian as on every machine that Keras runs on.
+Hdf5TypeId bfloat16_type() {
+  Hdf5TypeId type(H5Tcopy(H5T_IEEE_F32LE));
+  H5Tset_fields(type.get(), 15, 7, 8, 0, 7);
+  H5Tset_size(type.get(), 2);
+  H5Tset_ebias(type.get(), 127);
+  return type;
+}
+
 int significand_digits(hid_t type) {
   std::size_t sign = 0, exponent_at = 0, exponent = 0, significand_at = 0, significand = 0;
   H5Tget_fields(type, &sign, &exponent_at, &exponent, &significand_at, &significand);
@@ -144,7 +153,7 @@ FileIdentity Hdf5Parser::identity() const {
   return identity_of(status);
 }
 
-Hdf5Parser::Open& Hdf5Parser::open(const std::string& object) {
+Hdf5Parser::Open& Hdf5Parser::look_at(const std::string& object) {
   const std::string path = hdf5_path(object);
   if (open_ && open_->path == path) return *open_;
   open_.reset();
@@ -157,7 +166,12 @@ Hdf5Parser::Open& Hdf5Parser::open(const std::string& object) {
   set.path = path;
   set.id = Hdf5DatasetId(H5Dopen2(file.get(), path.c_str(), H5P_DEFAULT));
   if (!set.id.valid()) damaged(path);
-  describe(set);
+  if (const std::string why = describe(set); !why.empty()) {
+    open_.emplace();
+    open_->path = path;
+    open_->unread = printable(path) + " " + why;
+    return *open_;
+  }
   describe_chunks(set);
   if (!set.chunk.empty()) {
     // The library unpacks a chunk again for every part that is read unless its cache holds the
@@ -174,31 +188,45 @@ Hdf5Parser::Open& Hdf5Parser::open(const std::string& object) {
   return open_.emplace(std::move(set));
 }
 
-void Hdf5Parser::describe(Open& set) const {
+Hdf5Parser::Open& Hdf5Parser::open(const std::string& object) {
+  Open& set = look_at(object);
+  if (!set.unread.empty()) refuse("{}", set.unread);
+  return set;
+}
+
+// Returns why the data set is not read, without its path; empty if it is read.
+std::string Hdf5Parser::describe(Open& set) {
   set.space = Hdf5SpaceId(H5Dget_space(set.id.get()));
-  set.type = Hdf5TypeId(H5Dget_type(set.id.get()));
-  set.item = H5Tget_size(set.type.get());
-  switch (H5Tget_class(set.type.get())) {
-    case H5T_FLOAT:
-      set.info.kind = Kind::kFloat;
-      set.info.digits = significand_digits(set.type.get());
-      break;
+  set.stored = Hdf5TypeId(H5Dget_type(set.id.get()));
+  set.type = Hdf5TypeId(H5Tcopy(set.stored.get()));
+  set.item = H5Tget_size(set.stored.get());
+  switch (H5Tget_class(set.stored.get())) {
+    case H5T_FLOAT: set.info.kind = Kind::kFloat; break;
     case H5T_INTEGER: set.info.kind = Kind::kInteger; break;
     case H5T_STRING: set.info.kind = Kind::kText; break;
     case H5T_OPAQUE:
-      refuse("{} holds bytes that say no type, as Keras writes bfloat16; save it in float32",
-             printable(set.path));
-    default: refuse("{} holds neither numbers nor text; convert it", printable(set.path));
+      if (set.item != 2 || text_attribute(set.path, "dtype") != "bfloat16") {
+        return "holds bytes that say no type, as Keras writes bfloat16; save it in float32";
+      }
+      set.type = bfloat16_type();
+      set.info.kind = Kind::kFloat;
+      break;
+    default: return "holds neither numbers nor text; convert it";
   }
+  if (set.info.kind == Kind::kFloat) set.info.digits = significand_digits(set.type.get());
   if (set.info.kind != Kind::kText && set.item > 8) {
-    refuse("{} has elements of more than 8 bytes; convert it to float32", printable(set.path));
+    return "has elements of more than 8 bytes; convert it to float32";
   }
+  return describe_shape(set);
+}
+
+std::string Hdf5Parser::describe_shape(Open& set) const {
   if (H5Sget_simple_extent_type(set.space.get()) == H5S_NULL) {
-    refuse("{} has no extent; write it again with its values", printable(set.path));
+    return "has no extent; write it again with its values";
   }
   const int rank = H5Sget_simple_extent_ndims(set.space.get());
   if (rank < 0 || rank > static_cast<int>(kHdf5MaxRank)) {
-    refuse("{} has {} dimensions; at most 4 are read", printable(set.path), rank);
+    return fmt::format("has {} dimensions; at most 4 are read", rank);
   }
   std::array<hsize_t, kHdf5MaxRank> dims{};
   H5Sget_simple_extent_dims(set.space.get(), dims.data(), nullptr);
@@ -206,10 +234,11 @@ void Hdf5Parser::describe(Open& set) const {
     const hsize_t side = dims[static_cast<std::size_t>(i)];
     // A side can be huge only if another is 0, since the total was checked on opening.
     if (side > static_cast<hsize_t>(std::numeric_limits<std::int32_t>::max())) {
-      refuse("{} has a side of {}; it is damaged", printable(set.path), side);
+      return fmt::format("has a side of {}; it is damaged", side);
     }
     set.info.dims.push_back(static_cast<std::int64_t>(side));
   }
+  return "";
 }
 
 void Hdf5Parser::describe_chunks(Open& set) const {
@@ -238,7 +267,7 @@ void Hdf5Parser::describe_chunks(Open& set) const {
   H5D_fill_value_t state = H5D_FILL_VALUE_UNDEFINED;
   if (H5Pfill_value_defined(plist.get(), &state) < 0) damaged(set.path);
   if (state != H5D_FILL_VALUE_UNDEFINED &&
-      H5Pget_fill_value(plist.get(), set.type.get(), set.fill.data()) < 0) {
+      H5Pget_fill_value(plist.get(), set.stored.get(), set.fill.data()) < 0) {
     damaged(set.path);
   }
 }
@@ -345,7 +374,13 @@ void Hdf5Parser::read_box_of_chunk(Open& set, Hdf5Type type, const Hdf5Box& box,
       row_at[axis - 1] = 0;
     }
   }
-  if (as_stored) return;
+  if (!as_stored) convert(set, type, count, own, out);
+}
+
+// Converts elements as stored, at the front of `own`, which has space for them in either type.
+void Hdf5Parser::convert(const Open& set, Hdf5Type type, std::size_t count,
+                         std::span<std::byte> own, std::span<std::byte> out) const {
+  const Native to = native(type);
   const Hdf5PropertyId transfer = conversion_of(to);
   if (H5Tconvert(set.type.get(), to.id, count, own.data(), nullptr, transfer.get()) < 0) {
     refuse_conversion(set.path, type);
@@ -384,9 +419,20 @@ std::size_t Hdf5Parser::read_numbers(const std::string& path, Hdf5Type type, con
       damaged(set.path);
     }
   }
+  const hid_t to_space = in_memory.valid() ? in_memory.get() : H5S_ALL;
+  const hid_t from_space = from.valid() ? from.get() : H5S_ALL;
+  if (H5Tget_class(set.stored.get()) == H5T_OPAQUE) {
+    // The library does not convert such elements while it reads them.
+    std::vector<std::byte> own(count * std::max(set.item, to.bytes));
+    if (H5Dread(set.id.get(), set.stored.get(), to_space, from_space, H5P_DEFAULT, own.data()) <
+        0) {
+      damaged(set.path);
+    }
+    convert(set, type, count, own, out);
+    return count * to.bytes;
+  }
   const Hdf5PropertyId transfer = conversion_of(to);
-  if (H5Dread(set.id.get(), to.id, in_memory.valid() ? in_memory.get() : H5S_ALL,
-              from.valid() ? from.get() : H5S_ALL, transfer.get(), out.data()) < 0) {
+  if (H5Dread(set.id.get(), to.id, to_space, from_space, transfer.get(), out.data()) < 0) {
     refuse_conversion(set.path, type);
   }
   return count * to.bytes;

@@ -27,6 +27,8 @@ class Hdf5Parser : private SurveyedHdf5 {
   using SurveyedHdf5::objects;
   FileIdentity identity() const;
 
+  // As Hdf5Reader::unread().
+  std::string unread(const std::string& path) { return look_at(path).unread; }
   Hdf5Reader::Info info(const std::string& path);
   // The sides of the pieces in which the data set is best read: reading boxes piece by piece reads
   // nothing else and nothing twice.
@@ -46,8 +48,10 @@ class Hdf5Parser : private SurveyedHdf5 {
  private:
   struct Open {  // the data set used last
     std::string path;
+    std::string unread;  // why, and then nothing below is set; empty if it is read
     Hdf5DatasetId id;
-    Hdf5TypeId type;
+    Hdf5TypeId stored;  // of its elements in the file: opaque if they are bfloat16
+    Hdf5TypeId type;    // what they are
     Hdf5SpaceId space;
     std::size_t item = 0;  // bytes of an element in the file
     Hdf5Reader::Info info;
@@ -59,12 +63,15 @@ class Hdf5Parser : private SurveyedHdf5 {
     bool texts_checked = false;
   };
 
-  Open& open(const std::string& path);
-  void describe(Open& set) const;
+  Open& look_at(const std::string& path);
+  Open& open(const std::string& path);  // as look_at(); refuses a data set that is not read
+  std::string describe(Open& set);
+  std::string describe_shape(Open& set) const;
   void describe_chunks(Open& set) const;
   void unfold(Open& set, const std::vector<hsize_t>& at) const;
   void check_all_chunks(Open& set) const;
-  void convert(const Open& set, Hdf5Type type, std::size_t count, std::span<std::byte> out) const;
+  void convert(const Open& set, Hdf5Type type, std::size_t count, std::span<std::byte> own,
+               std::span<std::byte> out) const;
   void read_box_of_chunk(Open& set, Hdf5Type type, const Hdf5Box& box, std::size_t count,
                          std::span<std::byte> out) const;
   [[noreturn]] void refuse_conversion(const std::string& path, Hdf5Type type) const;

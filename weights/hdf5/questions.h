@@ -17,13 +17,17 @@ inline constexpr std::size_t kHdf5MaxRank = 4;
 enum class Hdf5Question : std::uint64_t {
   kOpen,              // -> device, inode, bytes, seconds and nanoseconds of change (0 for images)
   kObjects,           // first -> number of all, then from `first` on: path, whether a data set
-  kInfo,              // path -> kind, rank, dims, sides of the pieces best read whole
+  kInfo,              // path -> kind, digits, rank, dims, sides of the pieces best read whole; or
+                      // kHdf5Unread and why
   kNumbers,           // path, type, boxes (rank offsets and rank sides each) -> their values
   kTexts,             // path, first, byte -> parts of texts from there on: whether it ends, text
   kTextAttribute,     // object, name -> whether it exists, text
   kIntegerAttribute,  // object, name -> whether it exists, value
   kNumberAttribute,   // object, name -> count, bits of doubles
 };
+
+// In place of a kind: of a data set that is not read.
+inline constexpr std::uint64_t kHdf5Unread = 3;
 
 // The type that numbers are read as.
 enum class Hdf5Type : std::uint64_t { kFloat, kDouble, kInt64, kUint8 };

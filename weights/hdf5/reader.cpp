@@ -65,6 +65,7 @@ struct Hdf5Reader::State {
   struct Shape {
     Info info;
     std::vector<std::int64_t> piece;
+    std::string unread;  // why, and then there is no other content; empty if it is read
   };
 
   template <class... Args>
@@ -141,17 +142,30 @@ struct Hdf5Reader::State {
 
   // Asked only once per data set: reading uses exactly the shape that the caller saw, even if a
   // later answer would differ.
-  const Shape& shape(const std::string& path) {
+  const Shape& any_shape(const std::string& path) {
     const auto known = shapes.find(path);
     return known != shapes.end() ? known->second
                                  : shapes.emplace(path, ask_shape(path)).first->second;
+  }
+
+  // Throws InputError if the data set is not read.
+  const Shape& shape(const std::string& path) {
+    const Shape& known = any_shape(path);
+    if (!known.unread.empty()) refuse("{}", known.unread);
+    return known;
   }
 
   Shape ask_shape(const std::string& path) {
     ask_about(Hdf5Question::kInfo, path);
     return answer([&](PackedReader& in) {
       Shape out;
-      const std::uint64_t kind = in.number(), digits = in.number(), rank = in.number();
+      const std::uint64_t kind = in.number();
+      if (kind == kHdf5Unread) {
+        out.unread = in.text();
+        if (out.unread.empty()) distrust();
+        return out;
+      }
+      const std::uint64_t digits = in.number(), rank = in.number();
       if (kind > static_cast<std::uint64_t>(Kind::kText) || digits > kMostDigits ||
           rank > kHdf5MaxRank) {
         distrust();
@@ -411,6 +425,10 @@ std::vector<std::string> Hdf5Reader::children(const std::string& group) const {
 
 Hdf5Reader::Info Hdf5Reader::info(const std::string& dataset) const {
   return state_->shape(hdf5_path(dataset)).info;
+}
+
+std::string Hdf5Reader::unread(const std::string& dataset) const {
+  return state_->any_shape(hdf5_path(dataset)).unread;
 }
 
 template <class T> std::vector<T> Hdf5Reader::read(const std::string& dataset) const {

@@ -73,6 +73,11 @@ std::size_t Hdf5Server::operator()(std::span<std::byte> slot, std::size_t bytes)
   const std::string path(in.text());
   switch (question) {
     case Hdf5Question::kInfo: {
+      if (const std::string why = parser_->unread(path); !why.empty()) {
+        out.number(kHdf5Unread);
+        out.text(why);
+        break;
+      }
       const Hdf5Reader::Info info = parser_->info(path);
       out.number(static_cast<std::uint64_t>(info.kind));
       out.number(static_cast<std::uint64_t>(info.digits));
