@@ -28,6 +28,7 @@ using LayerParts = std::map<std::string, std::map<std::string, const StoredTenso
 
 struct Layers {
   LayerParts tensors;
+  std::vector<StoredTensor> unread;  // stand for those that the file does not give, by their names
   std::vector<std::string> ignored;
   bool first_generation = false;
   std::string note;  // on a choice among several networks; else empty
@@ -62,7 +63,7 @@ std::string part_of(const std::string& leaf) {
   return "";
 }
 
-// Keras 3 numbers the variables of a layer.
+// Keras 2.12 and later number the variables of a layer.
 std::string part_of_number(const std::string& layer, const std::string& number) {
   const bool norm =
       layer.find("bn") != std::string::npos || layer.find("downsample.1") != std::string::npos;
@@ -74,55 +75,111 @@ std::string part_of_number(const std::string& layer, const std::string& number) 
   return at < kLinear.size() ? kLinear[at] : "";
 }
 
-// The torchvision name of a numbered layer: "conv2d_12" is convolution 12 of the network.
-std::string counted_layer(const std::string& group) {
-  const std::string kind = group.substr(0, group.find_last_not_of("0123456789_") + 1);
+// Keras 2.12 to 2.14 keep a model's layers in this group, later versions in "layers".
+constexpr std::string_view kDependencies = "_layer_checkpoint_dependencies";
+
+bool lies_in(const std::string& model, std::string_view container) {
+  return model.ends_with(container) &&
+         (model.size() == container.size() || model[model.size() - container.size() - 1] == '/');
+}
+
+// A layer named by its class and its number among the layers of that class.
+struct NumberedLayer {
+  std::string kind;
   std::size_t number = 0;
-  if (group.size() > kind.size() + 1) {
-    const char* begin = group.data() + kind.size() + 1;
-    std::from_chars(begin, group.data() + group.size(), number);
-  }
+};
+
+// "conv2d_12" is number 12 of the kind "conv2d", "conv2d" its number 0.
+NumberedLayer numbered_layer(const std::string& group) {
+  const std::size_t digits = group.find_last_not_of("0123456789") + 1;
+  if (digits == group.size() || digits < 2 || group[digits - 1] != '_') return {group};
+  NumberedLayer layer{group.substr(0, digits - 1)};
+  const char* end = group.data() + group.size();
+  if (std::from_chars(group.data() + digits, end, layer.number).ec != std::errc()) return {};
+  return layer;
+}
+
+// The torchvision name of a numbered layer: "conv2d_12" is convolution 12 of the network.
+std::string counted_layer(const std::string& group, bool doubled) {
+  auto [kind, number] = numbered_layer(group);
+  if (doubled) number /= 2;
   if (kind == "dense") return number == 0 ? "fc" : "";
   std::vector<std::string> names;
   if (kind == "batch_normalization") names = keras_normalisations();
-  if (kind == "conv") names = keras_convolutions();
+  if (kind == "conv2d") names = keras_convolutions();
   return number < names.size() ? names[number] : "";
+}
+
+// A tensor's name in parts.
+struct KerasName {
+  std::string model;  // the path to the layer: that of a model inside another, or empty
+  std::string group;  // the layer's own
+  std::string leaf;
+  bool variables = false;  // whether the leaf is a number in the layer's group "vars"
+};
+
+std::optional<KerasName> keras_name(const std::string& name) {
+  std::size_t last = name.rfind('/');
+  if (last == std::string::npos) return std::nullopt;
+  KerasName of;
+  of.leaf = name.substr(last + 1);
+  std::string path = name.substr(0, last);
+  of.variables = path.ends_with("/vars");
+  if (of.variables) path.resize(path.rfind('/'));
+  last = path.rfind('/');
+  of.group = path.substr(last + 1);
+  const std::string own = of.group;
+  // TensorFlow 1 numbers a name that was given before: "conv1/conv1_1/kernel:0".
+  if (!of.variables && !name_of_keras_layer(own)) of.group = numbered_layer(own).kind;
+  // Groups above that have the layer's name too are none of a model: "conv1_conv/conv1_conv".
+  for (std::size_t at = 0; last != std::string::npos && at < last;) {
+    const std::size_t end = path.find('/', at);
+    const std::string above = path.substr(at, end - at);
+    if (above != own && above != of.group) of.model += (of.model.empty() ? "" : "/") + above;
+    at = end + 1;
+  }
+  return of;
+}
+
+// The models whose layers have every second number alone. Keras 2.12 and 2.13 list a layer with
+// weights twice, and the name of the entry that they skip is counted, too.
+std::set<std::string> doubled_models(const std::vector<const StoredTensor*>& tensors) {
+  std::set<std::string> doubled, contiguous;
+  for (const StoredTensor* tensor : tensors) {
+    const std::optional<KerasName> name = keras_name(tensor->name);
+    if (!name || !name->variables || !lies_in(name->model, kDependencies)) continue;
+    const auto [kind, number] = numbered_layer(name->group);
+    if (kind != "conv2d" && kind != "batch_normalization") continue;
+    if (number % 2 == 1) contiguous.insert(name->model);
+    if (kind == "conv2d" && number == 2) doubled.insert(name->model);
+  }
+  for (const std::string& model : contiguous) doubled.erase(model);
+  return doubled;
 }
 
 // What a tensor is by its name.
 struct KerasPart {
-  std::string model;  // the path to the layer: that of a model inside another, or empty
+  std::string model;
   bool first_generation = false;
   std::string layer;  // torchvision's
   std::string part;
 };
 
-std::optional<KerasPart> keras_part(const std::string& name) {
-  std::size_t last = name.rfind('/');
-  if (last == std::string::npos) return std::nullopt;
-  const std::string leaf = name.substr(last + 1);
-  std::string path = name.substr(0, last);
-  const bool variables = path.ends_with("/vars");
-  if (variables) path.resize(path.rfind('/'));
-  last = path.rfind('/');
-  const std::string group = path.substr(last + 1);  // the layer's own
+std::optional<KerasPart> keras_part(const std::string& tensor,
+                                    const std::set<std::string>& doubled) {
+  const std::optional<KerasName> name = keras_name(tensor);
+  if (!name) return std::nullopt;
+  const std::string& group = name->group;
   KerasPart of;
-  // Groups above that have the layer's name too are none of a model: "conv1_conv/conv1_conv".
-  for (std::size_t at = 0; last != std::string::npos && at < last;) {
-    const std::size_t end = path.find('/', at);
-    const std::string above = path.substr(at, end - at);
-    if (above != group) of.model += (of.model.empty() ? "" : "/") + above;
-    at = end + 1;
-  }
+  of.model = name->model;
   // Models inside others count their layers from 0, too.
-  if (variables && (of.model == "layers" || of.model.ends_with("/layers"))) {
-    // The 2 of "conv2d" is not part of the layer's number.
-    of.layer = counted_layer(group.starts_with("conv2d") ? "conv" + group.substr(6) : group);
+  if (name->variables && (lies_in(of.model, "layers") || lies_in(of.model, kDependencies))) {
+    of.layer = counted_layer(group, doubled.contains(of.model));
   } else {
     of.layer = name_of_keras_layer(group).value_or("");
     of.first_generation = !group.starts_with("conv") || group == "conv1";
   }
-  of.part = variables ? part_of_number(of.layer, leaf) : part_of(leaf);
+  of.part = name->variables ? part_of_number(of.layer, name->leaf) : part_of(name->leaf);
   if (of.layer.empty() || of.part.empty()) return std::nullopt;
   return of;
 }
@@ -149,12 +206,18 @@ std::ptrdiff_t fullness(const LayerParts& layers, const std::set<std::string>& k
 Layers layers_of(const TensorFile& file) {
   std::map<std::pair<std::string, bool>, LayerParts> networks;  // by model and generation
   std::map<std::string, LayerParts> heads;                      // by model
-  for (const StoredTensor& tensor : file.tensors) {
-    const std::optional<KerasPart> of = keras_part(tensor.name);
+  Layers layers;
+  for (const auto& [name, why] : file.unread) layers.unread.emplace_back().name = name;
+  std::vector<const StoredTensor*> all;
+  for (const StoredTensor& tensor : file.tensors) all.push_back(&tensor);
+  for (const StoredTensor& tensor : layers.unread) all.push_back(&tensor);
+  const std::set<std::string> doubled = doubled_models(all);
+  for (const StoredTensor* tensor : all) {
+    const std::optional<KerasPart> of = keras_part(tensor->name, doubled);
     if (!of) continue;
-    LayerParts& layers =
+    LayerParts& parts =
         of->layer == "fc" ? heads[of->model] : networks[{of->model, of->first_generation}];
-    layers[of->layer].emplace(of->part, &tensor);
+    parts[of->layer].emplace(of->part, tensor);
   }
   // Layers that only have the name of one of the network's are no network, if there is one.
   const auto is_network = [](const auto& network) {
@@ -162,7 +225,6 @@ Layers layers_of(const TensorFile& file) {
   };
   const auto count = std::ranges::count_if(networks, is_network);
   if (count > 0) std::erase_if(networks, [&](const auto& other) { return !is_network(other); });
-  Layers layers;
   const std::set<std::string> known = layers_of_resnet50();
   const auto chosen = std::ranges::max_element(
       networks, {}, [&](const auto& network) { return fullness(network.second, known); });
@@ -263,11 +325,17 @@ class KerasMapping {
     }
   }
 
+  bool is_unread(const StoredTensor& tensor) const {
+    return std::ranges::any_of(layers_.unread,
+                               [&](const StoredTensor& other) { return &other == &tensor; });
+  }
+
   // The values of a part, whose shape must be `dims` (in Keras's order); null, with the problem
-  // noted, if it is missing or has another shape.
+  // noted, if it is missing or has another shape. Throws InputError if the file does not give it.
   const std::vector<float>* values(const std::string& layer, const std::string& part,
                                    const std::vector<std::int64_t>& dims) {
     const StoredTensor* tensor = layers_.find(layer, part);
+    if (tensor != nullptr && is_unread(*tensor)) refuse(file_, file_.unread.at(tensor->name));
     std::string problem;
     if (tensor == nullptr) {
       problem = fmt::format("{} of {} is missing", part, layer);
@@ -351,7 +419,7 @@ class KerasMapping {
   void add_classifier() {
     const StoredTensor* kernel = layers_.find("fc", "kernel");
     const StoredTensor* bias = layers_.find("fc", "bias");
-    if (kernel == nullptr || bias == nullptr) return;
+    if (kernel == nullptr || bias == nullptr || is_unread(*kernel) || is_unread(*bias)) return;
     const std::int64_t in = network_features("resnet50");
     const std::int64_t out = bias->dims.size() == 1 ? bias->dims[0] : 0;
     if (kernel->dims != std::vector{in, out}) {

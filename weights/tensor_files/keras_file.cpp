@@ -1,5 +1,6 @@
 #include "weights/tensor_files/keras_file.h"
 
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "weights/checkpoint.h"
@@ -25,10 +26,12 @@ StoredTensor tensor_of(std::vector<float> values, std::vector<std::int64_t> dims
 
 // "layers/conv2d_3/vars/0", or with the layer's name in front if the group of variables states it,
 // behind the path of a model inside another: "layers/functional/conv1_conv/vars/0".
-std::string layer_name(const Hdf5Reader& file, const std::string& path, std::size_t prefix) {
+std::string layer_name(const Hdf5Reader& file, std::string path, std::size_t prefix) {
   const std::size_t leaf = path.rfind('/');
   const std::string group = path.substr(0, leaf);
   if (group.ends_with("/vars")) {
+    // On Windows, Keras 2.12 to 2.15 join the groups by backslashes, to the name of a single one.
+    std::ranges::replace(path, '\\', '/');
     if (const auto name = file.text_attribute(group, "name"); name && !name->empty()) {
       const std::size_t layers = path.rfind("/layers/", leaf);
       const std::string model = layers != std::string::npos && layers > prefix
@@ -66,11 +69,22 @@ TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
     const std::string group = whole_model ? "/model_weights" : "/";
     if (const auto text = hdf5.text_attribute(group, attribute)) file.metadata[attribute] = *text;
   }
+  std::vector<std::string> left;
   for (const std::string& path : hdf5.datasets(whole_model ? "/model_weights" : "/")) {
+    const std::string tensor = layer_name(hdf5, path, root.size());
+    if (std::string why = hdf5.unread(path); !why.empty()) {
+      left.push_back(printable(tensor));
+      file.unread[tensor] = std::move(why);
+      continue;
+    }
     const Hdf5Reader::Info info = hdf5.info(path);
     if (info.kind != Hdf5Reader::Kind::kFloat) continue;
     file.tensors.push_back(tensor_of(hdf5.read<float>(path), info.dims));
-    file.tensors.back().name = layer_name(hdf5, path, root.size());
+    file.tensors.back().name = tensor;
+  }
+  if (!left.empty()) {
+    file.notes.push_back(fmt::format("left out: {} of kinds that are not read: {}",
+                                     counted(left.size(), "data set"), listed(left)));
   }
   return file;
 }

@@ -1,6 +1,7 @@
 // Weights saved by Keras: HDF5, alone or inside a .keras archive. Names are "<group>/<leaf>" as in
 // the file, without the groups shared by all; in Keras 3 the layer's own name comes first if the
-// file states it: "conv1_conv/vars/0". Values become float32.
+// file states it: "conv1_conv/vars/0". Values become float32. Data sets that are not read (of
+// another type, or of more dimensions) are left out, with a note.
 #pragma once
 
 #include "weights/tensor_files/archive_entries.h"

@@ -2,7 +2,7 @@
 // bytes, never from the name:
 //   PyTorch    torch.save(): zip archive (1.6 and later), pickle stream (0.2 to 1.5), tar (0.1)
 //   safetensors
-//   Keras      .h5 of Keras 1 and 2, .weights.h5 and .keras of Keras 3
+//   Keras      .h5 of Keras 1 and 2, .weights.h5 and .keras of Keras 2.12 and later
 // Names are the file's own; levels of nested dictionaries are joined by '/', modules of a whole
 // pickled model by '.'. Errors are InputErrors "<file>: <what>; <what to do>", which also name the
 // format of an unsupported file.
@@ -28,6 +28,8 @@ struct TensorFile {
   std::vector<StoredTensor> tensors;            // in the order of the file
   std::map<std::string, std::string> metadata;  // text stored with the tensors
   std::vector<std::string> notes;               // one line for each thing left out
+  // Of Keras: by name, why a data set is not read, for a refusal if the network needs it.
+  std::map<std::string, std::string> unread;
 };
 
 constexpr std::size_t kMaxTensorFileBytes = std::size_t{16} << 30;

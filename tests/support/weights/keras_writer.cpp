@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 
 namespace rk {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 constexpr std::array<int, 4> kBlocks = {3, 4, 6, 3};
 
 std::string keras_name(const KerasLayer& layer, KerasGeneration generation, bool norm) {
-  if (generation == KerasGeneration::kFirst) {
+  if (generation == KerasGeneration::kFirst || generation == KerasGeneration::kFirstNumbered) {
     if (layer.stage == 1) return norm ? "bn_conv1" : "conv1";
     const std::string branch =
         layer.number == 0 ? "1" : fmt::format("2{}", static_cast<char>('a' + layer.number - 1));
@@ -58,18 +60,34 @@ class KerasFile {
                                                     : part;
       return fmt::format("/{0}/{0}_{1}:0", name, leaf);
     }
+    const std::string leaf = part == "mean"       ? "moving_mean"
+                             : part == "variance" ? "moving_variance"
+                                                  : part;
+    if (generation_ == KerasGeneration::kFirstNumbered) {
+      return fmt::format("/{0}/{0}_1/{1}:0", name, leaf);
+    }
     const bool inside = generation_ == KerasGeneration::kSecondInside;
     if (inside || generation_ == KerasGeneration::kSecond) {
-      const std::string leaf = part == "mean"       ? "moving_mean"
-                               : part == "variance" ? "moving_variance"
-                                                    : part;
       return fmt::format("/model_weights/{}/{}/{}:0", inside ? "resnet50" : name, name, leaf);
     }
-    const std::string kind = norm ? "batch_normalization" : "conv2d";
-    const char* model =
-        generation_ == KerasGeneration::kThirdCountedInside ? "/layers/functional" : "";
-    return fmt::format("{}/layers/{}{}/vars/{}", model, kind,
-                       place == 0 ? "" : fmt::format("_{}", place), number);
+    return numbered_path(norm ? "batch_normalization" : "conv2d", place, number);
+  }
+
+  // Of Keras 2.12 and later, which names layers by their classes.
+  std::string numbered_path(const std::string& kind, int place, int number) const {
+    const auto is = [&](std::initializer_list<KerasGeneration> any) {
+      return std::ranges::find(any, generation_) != any.end();
+    };
+    using enum KerasGeneration;
+    const bool doubled = is({kDoubledInside, kDoubledOnWindows});
+    const std::string container =
+        doubled || is({kDependencies}) ? "_layer_checkpoint_dependencies" : "layers";
+    if (doubled) place *= 2;
+    std::string layer =
+        fmt::format("{}/{}{}", container, kind, place == 0 ? "" : fmt::format("_{}", place));
+    if (is({kThirdCountedInside, kDoubledInside})) layer = container + "/functional/" + layer;
+    if (is({kDoubledOnWindows})) std::ranges::replace(layer, '/', '\\');
+    return fmt::format("/{}/vars/{}", layer, number);
   }
 
   void add(const KerasLayer& layer, int place, bool norm, const std::vector<Part>& parts) {

@@ -12,16 +12,17 @@
 
 namespace rk {
 
-// In this order: fchollet's files; keras-applications' (a whole model); that model inside another,
-// as Sequential([ResNet50(), ...]) saves it; .weights.h5 of Keras 3, whose variables are numbered,
-// with the layers' names and without, and without them inside another model.
 enum class KerasGeneration {
-  kFirst,
-  kSecond,
-  kSecondInside,
-  kThirdNamed,
-  kThirdCounted,
-  kThirdCountedInside
+  kFirst,          // fchollet's files
+  kFirstNumbered,  // the same layers saved by Keras 2 on TensorFlow 1: "conv1/conv1_1/kernel:0"
+  kSecond,         // keras-applications', a whole model
+  kSecondInside,   // that model inside another, as Sequential([ResNet50(), ...]) saves it
+  kThirdNamed,     // .weights.h5, whose variables are numbered, with the layers' names
+  kThirdCounted,   // without names, as Keras 2.15 and the first Keras 3 save it
+  kThirdCountedInside,  // the same inside another model
+  kDependencies,        // of Keras 2.14
+  kDoubledInside,       // of Keras 2.12 and 2.13, inside another model: every second number
+  kDoubledOnWindows     // the same, not inside another
 };
 
 // A convolution with its normalisation: its place in Keras's model, its names in torchvision.
