@@ -273,6 +273,100 @@ TEST(TorchFile, DictionariesWithADefault) {
   EXPECT_EQ(read_tensor_file((folder.path() / "d.pth").string()).tensors.at(0).name, "weight");
 }
 
+// Dictionaries of other classes (EasyDict, addict, Box) are objects with items, and sometimes with
+// a state: the same items again, or what else the object has.
+TEST(TorchFile, DictionariesOfOtherClasses) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  const TemporaryFolder folder;
+  const auto names = [&](const std::string& state) {
+    ArchiveMembers members = torch_zip_members(content);
+    std::string& pickle = members[0].second;
+    const std::string ordered = PickleWriter().ordered_dict().bytes();
+    pickle.replace(pickle.find(ordered), ordered.size(),
+                   PickleWriter().global("easydict", "EasyDict").raw(")\x81").bytes());
+    const std::string own =
+        PickleWriter().raw("}").text("_metadata").ordered_dict().raw("sb").bytes();
+    EXPECT_NE(pickle.find(own), std::string::npos);
+    pickle.replace(pickle.find(own), own.size(), state);
+    folder.write("d.pth", zip_of(members));
+    std::vector<std::string> all;
+    for (const auto& t : read_tensor_file((folder.path() / "d.pth").string()).tensors) {
+      all.push_back(t.name);
+    }
+    return all;
+  };
+  const std::vector<std::string> own = {"weight"}, both = {"weight", "scale"};
+  EXPECT_EQ(names(""), own);
+  EXPECT_EQ(names(PickleWriter().raw("}").text("epoch").integer(3).raw("sb").bytes()), own);
+  PickleWriter state;
+  state.raw("}").text("_parameters").raw("}").text("scale");
+  state.global("torch._utils", "_rebuild_tensor_v2").raw("((").text("storage");
+  state.global("torch", "FloatStorage").text("0").text("cpu").integer(2).raw("tQ");
+  state.integer(0).integers({2}).integers({1}).raw("\x89").ordered_dict().raw("tRssb");
+  EXPECT_EQ(names(state.bytes()), both);
+  content.wrapper = "state_dict";
+  EXPECT_EQ(names(""), std::vector<std::string>{"state_dict/weight"});
+}
+
+// What stands in place of a state_dict is named, since its tensors have no names.
+TEST(TorchFile, AListInPlaceOfADictionaryIsNamed) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "t.pth").string();
+  for (const auto& [end, kind] : {std::pair<const char*, const char*>{"\x85.", "tuple"},
+                                  {"N\x86.", "tuple"},
+                                  {"0](NNe.", "list"}}) {
+    ArchiveMembers members = torch_zip_members(content);
+    std::string& pickle = members[0].second;
+    ASSERT_EQ(pickle.back(), '.');
+    pickle.replace(pickle.size() - 1, 1, end);
+    folder.write("t.pth", zip_of(members));
+    EXPECT_EQ(message_of<InputError>([&] { read_tensor_file(path); }),
+              path + ": holds a " + kind +
+                  " where a dictionary of tensors is expected; save the state_dict alone: "
+                  "torch.save(model.state_dict(), FILE)");
+  }
+}
+
+// Devices without storages (XLA, MAIA) save a tensor of the CPU, or, earlier, an array of numpy.
+TEST(TorchFile, TensorsOfDevicesWithoutStorages) {
+  TorchContent content;
+  add_tensor(content, "weight", {2}, {1.5F, -2.0F});
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "t.pth").string();
+  const auto save = [&](const std::string& call, bool parameter) {
+    PickleWriter tensor;
+    if (parameter) tensor.global("torch._utils", "_rebuild_parameter").raw("(");
+    tensor.global("torch._utils", call).raw("(");
+    tensor.global("torch._utils", "_rebuild_tensor_v2").raw("((").text("storage");
+    tensor.global("torch", "FloatStorage").text("0").text("cpu").integer(2).raw("tQ");
+    tensor.integer(1).integers({1}).integers({1}).raw("\x89").ordered_dict().raw("tR");
+    tensor.global("torch", "float32").text("xla:0").raw("\x89tR");
+    if (parameter) tensor.raw("\x88").ordered_dict().raw("tR");
+    content.further = {{"shift", tensor.bytes()}};
+    folder.write("t.pth", torch_zip(content));
+  };
+  for (const bool parameter : {false, true}) {
+    save("_rebuild_device_tensor_from_cpu_tensor", parameter);
+    const TensorFile file = read_tensor_file(path);
+    ASSERT_EQ(file.tensors.size(), 2U);
+    EXPECT_EQ(file.tensors[1].name, "shift");
+    std::vector<float> space;
+    EXPECT_EQ(float_values(file.tensors[1], space)[0], -2.0F);
+    EXPECT_TRUE(file.notes.empty());
+    for (const char* call : {"_rebuild_device_tensor_from_numpy", "_rebuild_xla_tensor"}) {
+      save(call, parameter);
+      EXPECT_EQ(message_of<InputError>([&] { read_tensor_file(path); }),
+                path +
+                    ": tensor 'shift' of another device was saved as an array of numpy; save it "
+                    "from the CPU: torch.save({k: v.cpu() for k, v in "
+                    "model.state_dict().items()}, FILE)");
+    }
+  }
+}
+
 // torch.save(..., pickle_protocol=4) puts a frame around each pickle.
 TEST(TorchFile, StreamsOfLaterProtocols) {
   TorchContent content;

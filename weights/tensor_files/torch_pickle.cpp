@@ -87,6 +87,11 @@ constexpr const char* kParameter = "torch._utils._rebuild_parameter";  // tensor
 constexpr const char* kParameterWithState = "torch._utils._rebuild_parameter_with_state";
 constexpr const char* kParameterClass = "torch.nn.parameter.Parameter";   // tensor, ...
 constexpr const char* kFromType = "torch._tensor._rebuild_from_type_v2";  // call, class, arguments
+// Tensors of devices whose memory has no storage (XLA, MAIA): one of the CPU, ...; or, in earlier
+// versions, an array of numpy, ...
+constexpr const char* kFromCpu = "torch._utils._rebuild_device_tensor_from_cpu_tensor";
+constexpr std::array<const char*, 2> kFromNumpy = {"torch._utils._rebuild_device_tensor_from_numpy",
+                                                   "torch._utils._rebuild_xla_tensor"};
 // Other calls that begin so create tensors that are sparse, quantised or of a newer type.
 constexpr std::string_view kRebuildOther = "torch._utils._rebuild_";
 
@@ -95,6 +100,12 @@ class Walk {
   Walk(const TorchStorages& storages, TensorFile& file) : storages_(storages), file_(file) {}
 
   void run(const PickleNode& root) {
+    if (root.kind == Kind::kTuple || root.kind == Kind::kList) {
+      fail<InputError>(
+          "{}: holds a {} where a dictionary of tensors is expected; save the state_dict alone: "
+          "torch.save(model.state_dict(), FILE)",
+          printable(file_.path), root.kind == Kind::kTuple ? "tuple" : "list");
+    }
     todo_.push_back({&root, "", ""});
     while (!todo_.empty()) {
       const Place place = std::move(todo_.back());
@@ -118,12 +129,9 @@ class Walk {
   void visit(const Place& place) {
     const PickleNode& node = *place.node;
     if (add_tensor(node, place.path)) return;
-    if (node.kind == Kind::kDict || node.calls("collections.OrderedDict") ||
-        node.calls("collections.defaultdict")) {
-      visit_pairs(node, place.path, "/");
-    } else if (node.kind == Kind::kCall && node.state != nullptr) {
-      visit_module(*node.state, place.path);
-    }
+    if (node.kind == Kind::kCall && node.state != nullptr) visit_module(*node.state, place.path);
+    // Not only of a dictionary, but of an object of any class made from one (EasyDict, addict).
+    visit_pairs(node, place.path, "/");
   }
 
   // In reverse, so that the stack returns them in the file's order.
@@ -198,7 +206,8 @@ class Walk {
       }
       if (at->kind != Kind::kCall || at->items[1]->kind != Kind::kTuple) return false;
       const std::vector<const PickleNode*>& arguments = at->items[1]->items;
-      if (at->calls(kParameter) || at->calls(kParameterWithState) || at->calls(kParameterClass)) {
+      if (at->calls(kParameter) || at->calls(kParameterWithState) || at->calls(kParameterClass) ||
+          at->calls(kFromCpu)) {
         if (arguments.empty()) return false;
         at = arguments[0];
       } else if (at->calls(kFromType)) {
@@ -212,6 +221,12 @@ class Walk {
       } else if (at->calls(kRebuild) || at->calls(kRebuildFirst)) {
         rebuild(arguments, path);
         return true;
+      } else if (std::ranges::any_of(kFromNumpy,
+                                     [&](const char* call) { return at->calls(call); })) {
+        fail<InputError>(
+            "{}: tensor '{}' of another device was saved as an array of numpy; save it from the "
+            "CPU: torch.save({{k: v.cpu() for k, v in model.state_dict().items()}}, FILE)",
+            printable(file_.path), printable(path));
       } else if (at->items[0]->kind == Kind::kGlobal &&
                  at->items[0]->text.starts_with(kRebuildOther)) {
         left_.push_back(printable(path));
@@ -269,11 +284,16 @@ class Walk {
   std::vector<std::string> left_;
 };
 
+// "torch.float32" and so on, which say what type a tensor of another device has.
+constexpr std::array<std::string_view, 5> kDtypes = {
+    "torch.float32", "torch.float64", "torch.float16", "torch.bfloat16", "torch.int64"};
+
 // Whether a file of plain weights may name this global.
 bool expected_global(const std::string& name) {
   return name == "collections.OrderedDict" || name == kRebuild || name == kRebuildFirst ||
          name == kParameter || name == kParameterWithState || name == kParameterClass ||
-         name == kFromType || name == "torch.Size" || torch_item_bytes(name).has_value();
+         name == kFromType || name == kFromCpu || name == "torch.Size" ||
+         std::ranges::find(kDtypes, name) != kDtypes.end() || torch_item_bytes(name).has_value();
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Collects the tensors that a PyTorch pickle refers to.
 //
-// Dictionaries are walked to any depth; a whole pickled model is walked by its modules, parameters
-// and buffers. Anything else (lists of an optimizer, arguments of a training program) is left out,
-// and its globals are named in a note. Nothing recurses over the input.
+// Dictionaries, of any class, are walked to any depth; a whole pickled model is walked by its
+// modules, parameters and buffers. A list or tuple in place of the outermost one is refused.
+// Anything else (lists of an optimizer, arguments of a training program) is left out, and its
+// globals are named in a note. Nothing recurses over the input.
 #pragma once
 
 #include "weights/tensor_files/pickle.h"
