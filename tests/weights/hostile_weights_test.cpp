@@ -105,6 +105,41 @@ TEST_F(HostileWeights, Case5ZipCutOff) {
     const auto bytes = static_cast<std::size_t>(static_cast<double>(whole.size()) * share);
     expect_refused(whole.substr(0, bytes), "download it again");
   }
+  const std::size_t end = whole.rfind("PK\x05\x06");
+  for (const std::size_t bytes : {whole.size() / 2, end, end + 3}) {
+    expect_refused(whole.substr(0, bytes),
+                   fmt::format(": ends after {} bytes without the directory of a zip archive: it "
+                               "was cut off; download it again",
+                               bytes));
+  }
+  EXPECT_EQ(accepted(whole).tensors.size(), 2U);
+  std::string commented = whole + std::string(1000, 'c');
+  commented.replace(end + 20, 2, "\xe8\x03");  // the comment's length
+  EXPECT_EQ(accepted(commented).tensors.size(), 2U);
+}
+
+TEST_F(HostileWeights, AnIndexIsNoModel) {
+  const std::string index = R"({"metadata": {"total_size": 102}, "weight_map": {"conv1.weight": )"
+                            R"("model-00001-of-00002.safetensors"}})";
+  for (const std::string& text : {index, "\n " + index}) {
+    expect_refused(text,
+                   ": is the index of a model in several files; give the .safetensors that it "
+                   "names");
+  }
+  expect_refused(R"({"weights": {}})", "is no file of weights that is known");
+}
+
+TEST_F(HostileWeights, OtherArchivesOfKeras) {
+  for (const auto& [entry, kind] : {std::pair<const char*, const char*>{
+                                        "model.weights.npz", " with weights as arrays of numpy"},
+                                    {"model.weights.json", " with weights in several files"},
+                                    {"other", ""}}) {
+    expect_refused(zip_of({{"config.json", "{}"}, {"metadata.json", "{}"}, {entry, "x"}}),
+                   fmt::format(": is a Keras archive{}, without model.weights.h5; save the weights "
+                               "alone: model.save_weights('x.weights.h5')",
+                               kind));
+  }
+  expect_refused(zip_of({{"config.json", "{}"}, {"a/version", "3"}}), "without data.pkl");
 }
 
 TEST_F(HostileWeights, Case6NoPickle) {

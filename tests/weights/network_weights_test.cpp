@@ -532,6 +532,22 @@ TEST_F(ForeignWeights, Case29FindingsNameWhatIsNoNumber) {
   EXPECT_EQ(found[1], "bn1.running_var: 1 value negative");
 }
 
+// Whoever gives another program's file has no earlier checkpoint of it.
+TEST_F(ForeignWeights, WhatIsNoNumberInAnotherProgramsFileIsNoCheckpoints) {
+  TorchContent content = torch_network("resnet20");
+  const float not_a_number = std::nanf("");
+  for (std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    std::memcpy(content.storages[i].bytes.data(), &not_a_number, sizeof(not_a_number));
+    folder_.write("w.pth", torch_zip(content));
+    const std::string path = (folder_.path() / "w.pth").string();
+    std::vector<std::string> said;
+    EXPECT_EQ(message_of<InputError>([&] { open_weights(path, "", said); }),
+              path + (i == 0 ? ": 1 tensor" : ": 2 tensors") +
+                  " with values that no training can begin with (conv1.weight: 1 value not finite" +
+                  (i == 0 ? "" : ", ...") + "); take another file");
+  }
+}
+
 // .pth -> ours -> safetensors -> ours: the same bits, and the same file.
 TEST_F(ForeignWeights, ARoundTripKeepsEveryBit) {
   const NetworkWeights first = read(torch_network("resnet20", 9));

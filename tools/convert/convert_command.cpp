@@ -319,11 +319,9 @@ class Convert final : public Command {
       // Rankine's own weights are checked wherever they are read.
       const bool never = !out_.empty() && format().bytes == checkpoint_bytes;
       if (never || !common.force) {
-        fail<InputError>(
-            "{}: {} with values that no training can begin with ({}{}); take another file, or {}",
-            in_, counted(problems.size(), "tensor"), problems[0],
-            problems.size() > 1 ? ", ..." : "",
-            never ? "write safetensors with --force" : "--force");
+        refuse_findings(in_, problems,
+                        never ? "take another file, or write safetensors with --force"
+                              : "take another file, or --force");
       }
     }
     if (dry_run_) {

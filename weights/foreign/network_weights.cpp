@@ -337,4 +337,11 @@ std::vector<std::string> findings(const NetworkWeights& weights) {
   return lines;
 }
 
+void refuse_findings(const std::string& path, const std::vector<std::string>& found,
+                     const std::string& advice) {
+  fail<InputError>("{}: {} with values that no training can begin with ({}{}); {}", printable(path),
+                   counted(found.size(), "tensor"), found[0], found.size() > 1 ? ", ..." : "",
+                   advice);
+}
+
 }  // namespace rk

@@ -61,4 +61,8 @@ NetworkWeights network_weights(const TensorFile& file, const std::string& arch =
 // or a negative variance.
 std::vector<std::string> findings(const NetworkWeights& weights);
 
+// Throws InputError that names the file's findings, of which there is at least one, and what to do.
+[[noreturn]] void refuse_findings(const std::string& path, const std::vector<std::string>& found,
+                                  const std::string& advice);
+
 }  // namespace rk

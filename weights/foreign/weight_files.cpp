@@ -163,6 +163,9 @@ Checkpoint open_weights(const std::string& path, const std::string& arch,
     digest = file.sha256;
     return network_weights(file, arch);
   }();
+  if (const auto found = findings(weights); !found.empty()) {
+    refuse_findings(path, found, "take another file");
+  }
   said.push_back(weights.summary());
   for (const std::string& line : weights.notes) said.push_back(line);
   if (!weights.unsaid.empty()) said.push_back(weights.unsaid);

@@ -18,8 +18,10 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kMaxEntries = 200'000;
-// The signature of an entry in the directory of a zip archive.
-constexpr std::string_view kDirectoryEntry = "PK\x01\x02";
+// The signatures of an entry in the directory of a zip archive, and of the directory's end, which
+// takes 22 bytes and a comment of less than 64 KiB.
+constexpr std::string_view kDirectoryEntry = "PK\x01\x02", kDirectoryEnd = "PK\x05\x06";
+constexpr std::size_t kMostDirectoryEnd = (std::size_t{64} << 10) + 22;
 
 struct FreeArchive {
   void operator()(archive* a) const { archive_read_free(a); }
@@ -53,6 +55,7 @@ class Reader {
     // The seekable reader uses the directory; the streaming reader would trust the entries' own
     // headers.
     if (kind == ArchiveKind::kZip) {
+      check_end();
       count_entries();
       archive_read_support_format_zip_seekable(archive_.get());
       if (!check_crc) archive_read_set_options(archive_.get(), "zip:ignorecrc32");
@@ -94,6 +97,17 @@ class Reader {
  private:
   [[noreturn]] void too_many() const {
     refuse(fmt::format("holds more than {} entries; no file that is read here does", kMaxEntries));
+  }
+
+  // The directory is the last that is written, so that a download that was cut off has none.
+  void check_end() const {
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    const std::size_t end = text.size() - std::min(text.size(), kMostDirectoryEnd);
+    if (text.find(kDirectoryEnd, end) != text.npos) return;
+    refuse(
+        fmt::format("ends after {} bytes without the directory of a zip archive: it was cut "
+                    "off; download it again",
+                    text.size()));
   }
 
   // Checked in advance, because the library loads the whole directory of a zip archive, several

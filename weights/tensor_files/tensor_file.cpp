@@ -36,12 +36,27 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   throw std::logic_error("unreachable");
 }
 
+// Keras 3 may also save weights as arrays of numpy, or in several files.
+void refuse_other_keras(const std::map<std::string, ArchiveEntry>& entries,
+                        const std::string& path) {
+  const auto has = [&](const char* entry) { return entries.contains(entry); };
+  if (!has("config.json") || !has("metadata.json") || has(kKerasWeights)) return;
+  const char* kind = has("model.weights.npz")    ? " with weights as arrays of numpy"
+                     : has("model.weights.json") ? " with weights in several files"
+                                                 : "";
+  fail<InputError>(
+      "{}: is a Keras archive{}, without {}; save the weights alone: "
+      "model.save_weights('x.weights.h5')",
+      printable(path), kind, kKerasWeights);
+}
+
 TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, const std::string& path,
                 const TensorFileOptions& options) {
   const std::span<const std::byte> bytes(*owner);
   const std::string_view text = text_of(bytes);
   if (is_zip(text)) {
     const auto entries = archive_entries(bytes, ArchiveKind::kZip, options.check_crc, path);
+    refuse_other_keras(entries, path);
     return entries.contains(kKerasWeights) ? read_keras_zip(entries, bytes.size(), path)
                                            : read_torch_zip(entries, owner, path);
   }
