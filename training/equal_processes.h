@@ -6,7 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/group/process_group.h"
 #include "engine/tape/parameters.h"
-#include "weights/checkpoint.h"
+#include "weights/run_state.h"
 
 #include <string>
 #include <utility>

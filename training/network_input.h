@@ -5,7 +5,7 @@
 
 #include "data/images/transform.h"
 #include "engine/tape/program.h"
-#include "weights/checkpoint.h"
+#include "weights/model_description.h"
 
 #include <cstdint>
 #include <memory>

@@ -7,7 +7,7 @@
 #include "losses/registry.h"
 #include "training/optimizer.h"
 #include "training/schedule.h"
-#include "weights/checkpoint.h"
+#include "weights/model_description.h"
 
 #include <cstdint>
 #include <functional>

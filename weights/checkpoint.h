@@ -27,9 +27,10 @@
 #pragma once
 
 #include "weights/hdf5/file.h"
+#include "weights/model_description.h"
+#include "weights/run_state.h"
 #include "weights/sealed_file.h"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -40,73 +41,6 @@ namespace rk {
 
 // The value of the attribute `format` of every checkpoint.
 inline constexpr const char* kCheckpointFormat = "rankine-checkpoint";
-
-// The largest embedding dimension, and the largest side that pictures are resized to.
-inline constexpr int kMostDim = 65536, kMostSide = 8192;
-// Limits of input_mean and input_std for pixels in 0..1: far beyond any sensible value, and far
-// from the limits of float32.
-inline constexpr double kMostInput = 1e6, kLeastInputStd = 1e-6;
-
-// Limits of gem_p. The gradient raises a rounded quotient to p - 1, which multiplies its error by
-// p, and a GPU takes the power 1/p of a mean of float32: beyond these limits digits are lost, and
-// the pooling is as good as the maximum, or the geometric mean.
-inline constexpr double kLeastGemP = 0.01, kMostGemP = 1000;
-
-// What is needed to rebuild the network and to prepare its input.
-struct ModelDescription {
-  std::string arch = "resnet50";
-  std::string pool = "avg";
-  double gem_p = 3.0;
-  std::int64_t dim = 512;  // of the embedding; 0: no embedding layer, outputs pooled features
-  bool stride_in_1x1 = false;
-  std::array<double, 3> input_mean = {0.485, 0.456, 0.406};  // of values divided by input_scale
-  std::array<double, 3> input_std = {0.229, 0.224, 0.225};
-  double input_scale = 255.0;
-  std::string channel_order = "RGB";
-  std::int64_t resize = 256;               // short side before the centre crop
-  std::string interpolation = "bilinear";  // of the resize, with antialiasing
-  std::int64_t crop = 224;
-  bool upright = false;       // pictures are turned according to their EXIF orientation
-  std::string source_sha256;  // of the run's initial weights; empty: from scratch
-};
-
-// State of a run with loss scaling (fp16), in which not every step is an update.
-struct LossScaleState {
-  std::int64_t updates = 0;  // of the optimizer
-  double scale = 0;          // 0: the run has none
-  std::int64_t good_steps = 0;
-};
-
-// Throws InputError "<path>: ..." unless such a network can be built and fed.
-void check_model(const ModelDescription& model, const std::string& path);
-
-// The largest count of steps, epochs and so on; a file with a larger one is refused.
-inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
-
-// The progress of a run: `epoch` epochs are complete, and `batch` batches of the next one.
-struct RunState {
-  std::int64_t step = 0;
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;
-  std::uint64_t seed = 0;
-  double best = -1.0;  // the best value so far of the metric that chooses best.h5; -1: none yet
-  // Complete epochs since `best` was reached; 0 in older files, which do not record this.
-  std::int64_t since_best = 0;
-  double loss_sum = 0.0;  // over the batches of the current epoch
-  std::string data;       // identifies the training set: Dataset::identity()
-  // Identifies the data that best.h5 was chosen on; empty in older files, which do not record this.
-  std::string held_out;
-  std::string environment;  // what the last bits also depend on: version, machine
-  std::string settings;
-  std::vector<std::string> history;
-  // Names of all classes that the network has been trained on, in this run and in earlier runs that
-  // its weights come from: merged classes and the classes they were merged from. Empty in older
-  // files, which do not record this.
-  std::vector<std::string> classes;
-  // Indices of the pictures that cannot be read, in the order in which they were met.
-  std::vector<std::int64_t> bad_images;
-  LossScaleState loss_scale;
-};
 
 // The embeddings of the last batches, as training/embedding_memory.h keeps them.
 struct MemoryColumns {

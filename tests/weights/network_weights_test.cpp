@@ -9,6 +9,7 @@
 #include "tests/support/weights/torch_network.h"
 #include "weights/architectures/network_tensors.h"
 #include "weights/architectures/registry.h"
+#include "weights/checkpoint.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/torch_loader.h"
 #include "weights/foreign/weight_files.h"

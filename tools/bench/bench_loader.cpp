@@ -12,7 +12,7 @@
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
-#include "weights/checkpoint.h"
+#include "weights/model_description.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "tools/train/run/best_tracker.h"
 #include "tools/train/settings/train_settings.h"
 #include "tools/train/train_record.h"
-#include "weights/checkpoint.h"
+#include "weights/run_state.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 // carry as metadata.
 #pragma once
 
-#include "weights/checkpoint.h"
+#include "weights/model_description.h"
 
 #include <string>
 

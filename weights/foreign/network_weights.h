@@ -20,7 +20,7 @@
 // does not build it (naming it), and if the file holds embeddings.
 #pragma once
 
-#include "weights/checkpoint.h"
+#include "weights/model_description.h"
 #include "weights/tensor_files/tensor_file.h"
 
 #include <optional>

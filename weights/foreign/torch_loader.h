@@ -2,7 +2,7 @@
 // Rankine does; it accompanies a safetensors file for PyTorch users.
 #pragma once
 
-#include "weights/checkpoint.h"
+#include "weights/model_description.h"
 
 #include <string>
 

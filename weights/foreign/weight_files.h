@@ -2,6 +2,7 @@
 // HDF5 (weights/checkpoint.h), and safetensors, which PyTorch users load by torchvision's names.
 #pragma once
 
+#include "weights/checkpoint.h"
 #include "weights/foreign/network_weights.h"
 
 namespace rk {

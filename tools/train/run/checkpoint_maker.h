@@ -5,7 +5,7 @@
 #include "engine/group/process_group.h"
 #include "tools/train/settings/train_settings.h"
 #include "training/trainer.h"
-#include "weights/checkpoint.h"
+#include "weights/run_state.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include "data/loader/loader.h"
 #include "tools/train/run/still_loss.h"
 #include "training/trainer.h"
-#include "weights/checkpoint.h"
+#include "weights/run_state.h"
 
 #include <cstdint>
 #include <exception>

@@ -7,7 +7,7 @@
 #include "tools/train/settings/train_settings.h"
 #include "training/embed.h"
 #include "training/trainer.h"
-#include "weights/checkpoint.h"
+#include "weights/model_description.h"
 
 #include <cstdint>
 #include <string>
