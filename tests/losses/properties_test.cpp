@@ -310,7 +310,10 @@ TEST_P(LossProperties, ABatchLeavesNothingBehindForTheNext) {
 // As a trainer that looks at a loss one step later: the host's arrays are read by prepare() alone,
 // and the values of two batches may be on their way.
 TEST_P(LossProperties, ABatchIsPreparedBeforeTheLastOneIsTaken) {
-  const LossData<double> batches[] = {made_up(31), made_up(32)};
+  const made_up::Wanted wanted{
+      .rows = 12, .memory = takes_memory(kind_) ? 6 : 0, .classes = 6, .image_ids = true};
+  const LossData<double> batches[] = {made_up::data(kind_, wanted, 31),
+                                      made_up::data(kind_, wanted, 32)};
   auto loss = make_loss<double>(spec_.text());
   loss->allocate(context_, batches[0].shape());
   std::vector<double> grad[2], grad_proxies[2];
