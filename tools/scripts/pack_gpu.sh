@@ -77,6 +77,6 @@ grown="see what grew: tar -tvf $archive"
 if [ "$bytes" -gt 40000000 ]; then
   echo "error: $archive has more than 40 MB; $grown" >&2
   exit 1
-elif [ "$bytes" -gt 38000000 ]; then
-  echo "warning: $archive has more than 38 MB of at most 40; $grown" >&2
+elif [ "$bytes" -gt 36000000 ]; then
+  echo "warning: $archive has more than 36 MB; to stay well below the limit of 40 MB, $grown" >&2
 fi
