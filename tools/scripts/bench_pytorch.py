@@ -13,7 +13,8 @@ On a GPU: fp16 and bf16 by autocast (fp16 with a gradient scaler), tf32 in convo
 Adam, cudnn.benchmark; 20 steps to warm up, then the median of --repeats between CUDA events, images rotated
 over 4 buffers, none of it read back. The modes: eager; graphs: forward and backward each one CUDA graph
 (torch.cuda.make_graphed_callables); compile: torch.compile; compile-graphs: its mode reduce-overhead.
-What cannot be had is left out, with the reason. The last line has the ratios of each batch size and batch-norm mode;
+What cannot be had is left out, with the reason. Of a row, ratio is their time over ours from one result on the host to
+the next, ratio_card over ours between events, as theirs is. The last line has the ratios of each batch size and batch-norm mode;
 exit code 1 where one of them has no time of Rankine's, or none of PyTorch's.
 """
 import argparse
@@ -180,7 +181,7 @@ def circumstances(ours):
 def measure(options, batch, bn):
     """Rows of one batch size and batch-norm mode: ours and each mode of theirs, in turn."""
     rounds = {mode: [] for mode in ["rankine"] + options.modes}
-    why, ours = {}, {}
+    why, ours, on_card = {}, {}, []
     for _ in range(options.rounds):
         for mode in options.modes:
             took, why[mode] = pytorch_step_ms(options, batch, bn, mode)
@@ -189,6 +190,8 @@ def measure(options, batch, bn):
         ours = rankine_step_ms(options, batch, bn)
         if ours["step_ms"]:
             rounds["rankine"].append(ours["step_ms"])
+        if ours.get("card_ms"):
+            on_card.append(ours["card_ms"])
     medians = {mode: statistics.median(times) if times else None for mode, times in rounds.items()}
     mine = medians["rankine"]
     print(f"batch {batch}, batch norm {bn}: Rankine {shown(mine, ours.get('why'))}{circumstances(ours)}", flush=True)
@@ -203,7 +206,11 @@ def measure(options, batch, bn):
         if theirs and mine:
             row |= {"ratio": theirs / mine, "pytorch_images_per_second": 1e3 * batch / theirs,
                     "rankine_images_per_second": 1e3 * batch / mine}
-            line += (f"   ratio {row['ratio']:.2f}   images/s {row['pytorch_images_per_second']:.0f} and "
+            line += f"   ratio {row['ratio']:.2f}"
+            if on_card:
+                row["ratio_card"] = theirs / statistics.median(on_card)
+                line += f" ({row['ratio_card']:.2f} by the card's clock)"
+            line += (f"   images/s {row['pytorch_images_per_second']:.0f} and "
                      f"{row['rankine_images_per_second']:.0f}")
         elif not theirs:
             row["why"] = why[mode]
