@@ -9,8 +9,9 @@
 #        tools/scripts/gpu_proof.sh NAME...       some of them, or a group of them: first, second, third, fourth, rest
 # Variables: BUILD=build         the build folder
 #            RESULTS=...         the output folder (bench/results/DATE-GPU): NAME.txt for each piece, NAME.json for some
-#            ARCHIVE=FILE.tar.gz of RESULTS, written anew after every piece; what profilers left for their own windows,
-#                                which is large, in FILE-profiles.tar.gz
+#            ARCHIVE=FILE.tar.gz of RESULTS, written anew after every piece and while one runs; what profilers left for
+#                                their own windows, which is large, in FILE-profiles.tar.gz
+#            PACK_EVERY=60       seconds between two archives while a piece runs
 #            PYTHON=python3      with torch, for comparisons with PyTorch; its wheels may bring CUDA's libraries
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
 #            LIMIT=540           the most seconds for any piece; each also has a limit of its own, shown by `list`
@@ -18,8 +19,9 @@
 #            TEST_LIMIT=         seconds for each test of `conformance` (90), and each run of `starts` and `losses` (40)
 #            PARALLEL=6          tests of `conformance` at a time
 #            COMMIT=...          the commit that was built, for folders without git
+#            ANYWAY=yes          begins although the trial step failed, which else ends the call with code 5
 # Exit code 0 if no piece that began failed, 1 if one did or was not finished, 2 for wrong usage, 3 without programs
-# that start, 5 without a GPU.
+# that start, 5 without a GPU that works.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
@@ -28,33 +30,35 @@ python=${PYTHON:-python3}
 limit=${LIMIT:-540}
 test_limit=${TEST_LIMIT:-90}
 run_limit=${TEST_LIMIT:-40}
+pack_every=${PACK_EVERY:-60}
 parallel=${PARALLEL:-6}
 
-# A line without spaces opens a group: the pieces for one call of nine minutes, except for `rest`. The seconds after a
-# piece's name are kept for it: a piece that hangs must leave time for the others. In a call with TIME it also has the
-# seconds that nothing after it needs.
+# A line without spaces opens a group: the pieces for one call of nine minutes, except for `rest`. The first three hold
+# all that matters, for a machine that is there for half an hour. The seconds after a piece's name are kept for it: a
+# piece that hangs must leave time for the others. In a call with TIME it also has the seconds that nothing after it
+# needs, so a group ends with a piece that can use them.
 pieces='
 first:
 starts            120 s  four steps each of ResNet-50: fp32 and fp16, both batch norms, with and without CUDA graph
 conformance       210 s  every test of GPU code, each by itself: losses, layers, networks, optimizer (cuda_test)
-golden            120 s  losses, metrics and networks against the values of PyTorch
-replay             50 s  a run in CUDA graphs equals the run without them, bit for bit
-description        40 s  how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
+golden            120 s  networks, losses and metrics against the values of PyTorch
+replay             60 s  a run in CUDA graphs equals the run without them, bit for bit
+description        30 s  how cuDNN describes this GPU, for the tests that build its graphs without one (tests/cudnn)
 second:
-step              110 s  ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
-step-compile      220 s  the same beside torch.compile
+step              140 s  ResNet-50 step in fp16, batch 256, both batch norms, untuned, beside PyTorch eager
+step-compile      200 s  the same beside torch.compile
 tuned-train       200 s  as step with batch norm on the batch, its engines and ways timed first
 third:
 profile-train     110 s  the table of a step, kernel by kernel, batch norm on the batch
-profile-frozen    110 s  the same with batch norm frozen
+fusions           200 s  what the step would gain from batch norm computed in the convolutions beside it
 eval               90 s  evaluation at the size of SOP beside torch and faiss
-losses            100 s  every loss at N = 128 to 8192, D = 512, beside its floor
-fusions           130 s  what the step would gain from batch norm computed in the convolutions beside it
+losses            140 s  every loss at N = 128 to 8192, D = 512, beside its floor
 fourth:
 tuned-frozen      200 s  as tuned-train with batch norm frozen
-memcheck          170 s  compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
-racecheck         170 s  compute-sanitizer: races in shared memory, in the same
+profile-frozen    110 s  the table of a step with batch norm frozen
+memcheck          230 s  compute-sanitizer: accesses out of bounds, in our kernels and in runs of two steps
 rest:
+racecheck         170 s  compute-sanitizer: races in shared memory, in the same
 initcheck         300 s  compute-sanitizer: reads of memory nobody wrote, in the same
 synccheck         150 s  compute-sanitizer: barriers that not all threads reach, in the same
 resume            180 s  a run that was stopped and went on ends with the same bytes
@@ -140,9 +144,12 @@ found() {
   sed -E 's/"(seconds|images_per_second|timed_batches|eval_seconds|waited_for_images)": ?[0-9.eE+-]+,? ?//g' \
     "$1/metrics.jsonl"
 }
-same() {  # same RUN RUN WORDS
+alike() {  # alike RUN RUN: prints how they differ
   [ -s "$1/metrics.jsonl" ] || fail "$1 has no metrics.jsonl"
-  diff <(found "$1") <(found "$2") || fail "$3: the runs differ, see above"
+  diff <(found "$1") <(found "$2")
+}
+same() {  # same RUN RUN WORDS
+  alike "$1" "$2" || fail "$3: the runs differ, see above"
 }
 
 # If a graph cannot be captured, the program only prints a note and runs the step without.
@@ -243,36 +250,38 @@ piece_description() {
   echo "$results/description.json, engines.txt"
 }
 
-# Each topic in a process of its own, like the tests; the networks, which take longest, at the end.
+# Each topic in a process of its own, like the tests; networks first, because only they run cuDNN's graphs.
 piece_golden() {
   need_flag --device golden
   local topic code broken=() failed
-  touch "$work/unsaid"
   tally() {
-    mapfile -t failed < <(sed -nE 's/^FAIL ([^ ]*).*/\1/p' "$work/unsaid")
-    echo "$(grep -c '^pass ' "$work/unsaid") passed, ${#failed[@]} failed$(named ": " "${failed[@]}")$(
+    mapfile -t failed < <(sed -nE 's/^FAIL ([^ ]*).*/\1/p' "$said")
+    echo "$(grep -c '^pass ' "$said") passed, ${#failed[@]} failed$(named ": " "${failed[@]}")$(
       named "; ended with an exit code: " "${broken[@]}")"
   }
-  for topic in losses metrics networks; do
-    bounded "$limit" "$bin/golden" tests/golden $topic --device cuda >>"$work/unsaid" 2>&1
+  for topic in networks losses metrics; do
+    bounded "$limit" "$bin/golden" tests/golden $topic --device cuda
     code=$?
     [ $code = 0 ] || broken+=("$topic $code")
   done
-  cat "$work/unsaid"
   [ ${#broken[@]} = 0 ] || fail "$(tally)"
   tally
 }
 
+# Runs that differ are no fault of the graph if two without one differ as well.
 piece_replay() {
   need_flag --graph train
+  local bn graph run=(--batches 20 --epochs 2)
   for bn in train frozen; do
     for graph in on off; do
-      tiny_train --bn $bn --graph $graph --batches 20 --epochs 2 --out "$work/$bn-$graph" 2>&1 |
-        tee "$work/said" || exit 1
+      tiny_train --bn $bn --graph $graph "${run[@]}" --out "$work/$bn-$graph" 2>&1 | tee "$work/said" || exit 1
       [ $graph = off ] || ! grep -q 'cannot be captured' "$work/said" ||
         fail "graph on, batch norm $bn: the step was not captured, see above"
     done
-    same "$work/$bn-on" "$work/$bn-off" "graph on and off, batch norm $bn"
+    alike "$work/$bn-on" "$work/$bn-off" && continue
+    tiny_train --bn $bn --graph off "${run[@]}" --out "$work/$bn-again"
+    alike "$work/$bn-off" "$work/$bn-again" || fail "batch norm $bn: not deterministic without a graph either, see above"
+    fail "graph on and off, batch norm $bn: the runs differ, see above"
   done
   echo "losses and metrics after 40 steps are the same, batch norm train and frozen"
 }
@@ -414,7 +423,8 @@ piece_compile-batches() { beside_pytorch fp16 compile,compile-graphs train,froze
 piece_step-bf16() { beside_pytorch bf16 eager,graphs train,frozen 64,128,256; }
 piece_step-tf32() { beside_pytorch tf32 eager,graphs train,frozen 64,128,256; }
 
-# Measures all losses at the sizes of two usual kinds of batches first.
+# The sizes in the order of their worth, because not all may be reached: 4096 tells how far kernels are from their
+# floors, 384 is a usual batch, and 128 is launches alone.
 piece_losses() {
   need_bin bench
   need_bin probe
@@ -424,7 +434,7 @@ piece_losses() {
   done
   : >"$results/losses.jsonl"
   tally() { echo "$rows measured, $slow more than twice their floor$(named "; did not run: " "${broken[@]}")"; }
-  for n in 384 4096 128 1024 8192; do
+  for n in 4096 384 1024 8192 128; do
     for loss in "${losses[@]}"; do
       if ! bounded "$run_limit" "$bin/bench" loss --loss "$loss" --n $n --dim 512 --per-class 4 --repeats 20 \
         --device cuda --json "$work/row.json"; then
@@ -479,18 +489,20 @@ profiled() {
       END { if (between != "") print "" }' "$results/table-$piece.txt" 2>/dev/null
   }
   rm -f "$results/table-$piece".*
-  LIMIT=$((limit - 20)) bounded "$limit" tools/scripts/profile.sh "$what" "$build" "${@:2}" >"$work/unsaid" 2>&1
+  LIMIT=$((limit - 20)) bounded "$limit" tools/scripts/profile.sh "$what" "$build" "${@:2}"
   code=$?
-  cat "$work/unsaid"
-  grep -q 'neither nsys nor ncu' "$work/unsaid" && exit 77
+  grep -q 'neither nsys nor ncu' "$said" && exit 77
   tally >"$work/found"
   [ $code = 0 ] || exit 1
   [ -s "$results/table-$piece.json" ] || skip "no table: ncu is not there"
   cat "$work/found"
 }
-# One line for each fusion, those that move most bytes first, so that a run that is cut off has the larger ones.
+# One line for each fusion, those that move most bytes first, so that a run that is cut off has the larger ones; it also
+# prints their sums and writes them.
 piece_fusions() {
   need_flag --fusions bench step
+  # shellcheck disable=SC2317  # ended() calls it
+  tally() { grep 'fusing only where it gains' "$said"; }
   "$bin/bench" step --device cuda --precision fp16 --batch 256 --bn train --repeats 10 --fusions \
     --json "$results/fusions.json" || fail "bench step ended with exit code $?"
 }
@@ -545,20 +557,39 @@ clocks() {
 }
 
 # run_piece NAME SECONDS: runs it in a process of its own. Its text gets a header that describes the machine, without
-# which no result means anything.
+# which no result means anything. Until it ends its text is NAME.part, among the results, and is packed with them now
+# and then: who ends the call asks nobody.
 run_piece() {
-  local name=$1 left=$2 before started code result finding log
-  log=$(mktemp)
+  local name=$1 left=$2 before started code result finding next
+  local log=$results/$name.part
   before=$(clocks)
   started=$SECONDS
+  {
+    echo "device: $device"
+    echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    echo "commit: $commit"
+    echo "clocks sm, memory, most sm, power, temperature before: $before"
+    echo
+  } >"$log"
   # Appending: tests beside one another print at the same time, and cat's copies at a shared offset overwrite each
   # other.
-  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >>"$log" 2>&1
+  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >>"$log" 2>&1 &
+  started_piece=$!
+  next=$((SECONDS + pack_every))
+  while kill -0 $started_piece 2>/dev/null; do
+    if [ $SECONDS -ge $next ]; then
+      pack_texts
+      next=$((SECONDS + pack_every))
+    fi
+    sleep 0.2
+  done
+  wait $started_piece
   code=$?
+  started_piece=
   finding=$(tail -n 1 "$log")
   case $code in
     0) result=passed ;;
-    75) result=unfinished ;;
+    75 | 143) result=unfinished ;;  # 143: the call was ended
     77) result=skipped ;;
     124 | 137)
       result="over $left s"
@@ -572,12 +603,7 @@ run_piece() {
     echo "result: $result"
     echo "finding: $(cut -c 1-240 <<<"$finding")"
     echo "seconds: $((SECONDS - started))"
-    echo "device: $device"
-    echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
-    echo "commit: $commit"
-    echo "clocks sm, memory, most sm, power, temperature before: $before"
     echo "clocks after: $(clocks)"
-    echo
     cat "$log"
   } >"$results/$name.txt"
   rm -f "$log"
@@ -588,13 +614,17 @@ run_piece() {
 # leave the machine; they must not keep the rest from leaving it.
 pack_results() {
   [ -n "${ARCHIVE:-}" ] || return 0
-  pack "$ARCHIVE" "--exclude=*.ncu-rep" "--exclude=*.nsys-rep" .
+  pack_texts
   local own=("$results"/*.ncu-rep "$results"/*.nsys-rep)
   mapfile -t own < <(for file in "${own[@]}"; do [ ! -f "$file" ] || basename "$file"; done)
   [ ${#own[@]} = 0 ] || pack "${ARCHIVE%.tar.gz}-profiles.tar.gz" "${own[@]}"
 }
-# pack ARCHIVE ARGUMENTS...: of tar, within the results.
-pack() { tar -C "$results" -czf "$1.part" "${@:2}" && mv "$1.part" "$1"; }
+pack_texts() { [ -z "${ARCHIVE:-}" ] || pack "$ARCHIVE" "--exclude=*.ncu-rep" "--exclude=*.nsys-rep" .; }
+# pack ARCHIVE ARGUMENTS...: of tar, within the results. Its exit code 1 tells of a file that grew meanwhile.
+pack() {
+  tar -C "$results" --warning=no-file-changed -czf "$1.part" "${@:2}"
+  [ $? -gt 1 ] || mv "$1.part" "$1"
+}
 value() { sed -n "s/^$1: //p" "$2" | head -n 1; }
 
 # Every piece this machine has run so far, also in earlier calls.
@@ -613,6 +643,7 @@ closing_table() {
 
 if [ "${1:-}" = --inside ]; then
   piece=$2
+  said=$results/$piece.part  # all that the piece has printed
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   exec 3>&1
@@ -659,17 +690,22 @@ for program in bench train probe; do
     exit 3
   fi
 done
-# A library that cannot be loaded would fail every piece, and each of their tests, by itself.
+# On a machine where nobody has used it, torch is read from the disk for half a minute: meanwhile, not in a piece.
+timeout 120 "$python" -c 'import torch, torchvision' >/dev/null 2>&1 &
+helpers=($!)
+trap '{ kill "${helpers[@]}"; wait "${helpers[@]}"; } 2>/dev/null' EXIT
+# What fails on the device in the smallest step would fail every piece, and each of their tests, by itself.
 if [ -x "$bin/bench" ]; then
-  why=$(timeout 60 "$bin/bench" step --arch resnet20 --image-size 32 --batch 8 --repeats 1 --device cuda --quiet 2>&1 >/dev/null |
-    grep 'cannot be loaded' | head -n 1)
-  [ -z "$why" ] || { echo "$why" >&2; exit 5; }
+  why=$(timeout 60 "$bin/bench" step --arch resnet20 --image-size 32 --batch 8 --repeats 1 --device cuda --quiet 2>&1 >/dev/null)
+  if [ $? = 5 ]; then
+    tail -n 1 <<<"$why" >&2
+    [ "${ANYWAY:-}" = yes ] || exit 5
+  fi
 fi
 # Without any program that uses it the driver would leave the GPU, and take seconds to begin again, in each of the
 # hundreds of programs that follow.
 nvidia-smi --loop=600 >/dev/null 2>&1 &
-holder=$!
-trap '{ kill $holder && wait $holder; } 2>/dev/null' EXIT
+helpers+=($!)
 device=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
 commit=${COMMIT:-}
 if [ -z "$commit" ]; then
@@ -681,6 +717,10 @@ export results=${RESULTS:-bench/results/$(date -u +%F)-$slug}
 export plans=$results/$slug  # of engines that were timed, which are for one kind of GPU
 mkdir -p "$results"
 echo "$device, commit $commit, results in $results"
+# Whoever ends the call ends the piece as its limit would, so that what it found is kept.
+started_piece=
+ended=
+trap 'ended=yes; [ -z "$started_piece" ] || kill $started_piece' INT TERM
 failures=0
 later=0  # seconds kept for the pieces that have not begun
 for name in $wanted; do later=$((later + $(limit_of "$name"))); done
@@ -700,6 +740,7 @@ for name in $wanted; do
   run_piece "$name" "$left" || failures=$((failures + 1))
   closing_table >"$results/summary.md"
   pack_results
+  [ -z "$ended" ] || break
 done
 cat "$results/summary.md"
 [ $failures = 0 ]

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -70,7 +71,7 @@ class Proof(Machine):
         names = [words[0] for words in lines if len(words) > 1]
         self.assertEqual(names[:3], ["starts", "conformance", "golden"])
         third = lines[lines.index(["third:"]) + 1:lines.index(["fourth:"])]
-        self.assertEqual([words[0] for words in third], ["profile-train", "profile-frozen", "eval", "losses", "fusions"])
+        self.assertEqual([words[0] for words in third], ["profile-train", "fusions", "eval", "losses"])
         for one, after in zip(groups, groups[1:]):  # a call of nine minutes holds a group
             kept = [int(words[1]) for words in lines[lines.index([one]) + 1:lines.index([after])]]
             self.assertLessEqual(sum(kept), 540, one)
@@ -109,14 +110,26 @@ class Proof(Machine):
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (3, "", f"error: build/bin/train does not start here: {said}\n"))
 
-    def test_a_library_that_is_missing_is_said_once(self):
+    def test_what_fails_in_the_smallest_step_is_said_once(self):
         self.with_gpu()
-        said = "error: cuBLAS cannot be loaded: libcublas.so.13 is not in /usr/lib; install it"
-        self.command("build/bin/bench", f"""case "$1" in
-            step) echo '{said}' >&2; exit 5 ;;
-            esac""")
-        done = self.run_proof("all")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", said + "\n"))
+        for said in ("error: cuBLAS cannot be loaded: libcublas.so.13 is not in /usr/lib; install it",
+                     "error: cuDNN: fp32 conv: no engine runs it here"):
+            self.command("build/bin/bench", f"""case "$1" in
+                step) echo 'note: slow' >&2; echo '{said}' >&2; exit ${{CODE:-5}} ;;
+                esac""")
+            done = self.run_proof("all")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", said + "\n"))
+        self.assertEqual(self.run_proof("omniglot", CODE="4").returncode, 0)
+        done = self.run_proof("omniglot", ANYWAY="yes")
+        self.assertEqual((done.returncode, done.stderr), (0, said + "\n"))
+
+    # Not by a piece, whose time it would take.
+    def test_torch_is_read_before_the_first_piece(self):
+        self.with_gpu()
+        self.command("build/bin/bench", "sleep 0.5")
+        self.command("bin/python", 'echo "$*" >>asked; exec sleep 30')
+        self.run_proof("omniglot", PYTHON="bin/python")
+        self.assertEqual((self.path / "asked").read_text(), "-c import torch, torchvision\n")
 
     def test_several_gpus_need_a_build_with_mpi(self):
         self.command("bin/nvidia-smi", "echo 'GPU 0: NVIDIA H200'; echo 'GPU 1: NVIDIA H200'")
@@ -204,6 +217,36 @@ class Proof(Machine):
         self.assertFalse((self.path / "results/replay.txt").exists())
         with tarfile.open(self.path / "all.tar.gz") as archive:
             self.assertEqual(sorted(archive.getnames()), [".", "./conformance.txt", "./golden.txt", "./summary.md"])
+
+    # Whoever ends the call asks nobody.
+    def test_a_killed_call_leaves_what_its_piece_said(self):
+        self.with_gpu()
+        self.made_up_tests()
+        environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": "/", "RESULTS": "results", "PARALLEL": "1",
+                       "ARCHIVE": "all.tar.gz", "PACK_EVERY": "1", "EACH": '[ "$test" = Three.D ] && exec sleep 30'}
+        script = ["/bin/bash", str(self.path / "tools/scripts/gpu_proof.sh"), "conformance", "golden"]
+
+        def packed():
+            try:
+                with tarfile.open(self.path / "all.tar.gz") as archive:
+                    return archive.extractfile("./conformance.part").read().decode()
+            except (FileNotFoundError, KeyError):
+                return ""
+
+        with subprocess.Popen(script, env=environment, cwd=self.path, stdout=subprocess.DEVNULL) as call:
+            until = time.monotonic() + 20
+            while "ran All/Two.C/0" not in packed() and time.monotonic() < until:
+                time.sleep(0.1)
+            self.assertIn("ran All/Two.C/0", packed())
+            self.assertTrue(packed().startswith("device: NVIDIA H200, 143771 MiB, 580.65\n"))
+            call.terminate()
+            self.assertEqual(call.wait(20), 1)
+        self.assertEqual((self.result("conformance")["result"], self.result("conformance")["finding"]),
+                         ("unfinished", "cut off: 3 of 4 ran; not run: Three.D"))
+        self.assertEqual(sorted(path.name for path in (self.path / "results").iterdir()),
+                         ["conformance.txt", "summary.md"])
+        with tarfile.open(self.path / "all.tar.gz") as archive:
+            self.assertIn("./conformance.txt", archive.getnames())
 
     def test_in_the_package_it_finds_all_beside_it(self):
         shutil.copy(ROOT / "tools/scripts/gpu_package_run.sh", self.path / "run")
@@ -401,7 +444,8 @@ class Proof(Machine):
               before=$word; done
             mkdir -p "$out"
             [ "$graph" = "${NOTE:-}" ] && echo 'note: the step cannot be captured: no; its kernels are' >&2
-            echo "{\\"loss\\": 0.25${BROKEN:+$graph}, \\"seconds\\": $RANDOM.5}" >"$out/metrics.jsonl" """)
+            eval "salt=${BROKEN:-}"
+            echo "{\\"loss\\": 0.25${BROKEN:+$graph$salt}, \\"seconds\\": $RANDOM.5}" >"$out/metrics.jsonl" """)
 
     def test_replay_compares_all_but_the_times(self):
         self.with_gpu()
@@ -411,6 +455,9 @@ class Proof(Machine):
         self.assertEqual(self.run_proof("replay", BROKEN="1").returncode, 1)
         self.assertEqual(self.result("replay")["finding"],
                          "graph on and off, batch norm train: the runs differ, see above")
+        self.assertEqual(self.run_proof("replay", BROKEN="$RANDOM").returncode, 1)
+        self.assertEqual(self.result("replay")["finding"],
+                         "batch norm train: not deterministic without a graph either, see above")
 
     def test_a_replay_that_was_none_proves_nothing(self):
         self.with_gpu()
@@ -502,13 +549,13 @@ class Proof(Machine):
         self.assertEqual(self.run_proof("losses").returncode, 0)
         text = (self.path / "results/losses.txt").read_text()
         self.assertEqual([line.split(":")[0] for line in text.splitlines() if "share of its floor" in line],
-                         [f"{loss} {n}" for n in (384, 4096, 128, 1024, 8192) for loss in ("fastap", "triplet")])
+                         [f"{loss} {n}" for n in (4096, 384, 1024, 8192, 128) for loss in ("fastap", "triplet")])
         self.assertEqual(self.result("losses")["finding"], "10 measured, 10 more than twice their floor")
         for limit, test_limit, result, finding in (
-                ("60", "1", "failed", "9 measured, 9 more than twice their floor; did not run: triplet 4096"),
+                ("60", "1", "failed", "9 measured, 9 more than twice their floor; did not run: triplet 384"),
                 ("3", "40", "over 3 s", "cut off: 3 measured, 3 more than twice their floor")):
             self.run_proof("losses", LIMIT=limit, TEST_LIMIT=test_limit,
-                           FIRST='[[ "$*" == *triplet*4096* ]] && exec sleep 30')
+                           FIRST='[[ "$*" == *triplet*384* ]] && exec sleep 30')
             self.assertEqual((self.result("losses")["result"], self.result("losses")["finding"]), (result, finding))
             rows = (self.path / "results/losses.jsonl").read_text().splitlines()
             self.assertEqual([json.loads(row)["share"] for row in rows], int(finding.split(" measured")[0][-1]) * [0.4])
@@ -587,16 +634,19 @@ class Proof(Machine):
             --version | *resnet20*) exit ;;
             esac
             echo "$*" >asked
+            sums='of a 9 ms step, fusing only where it gains spares 1 ms'
+            trap 'echo "$sums; stopped after 1 fusion"; echo stopped >&2; exit 143' TERM
             echo 'sums of the output  3  0.1 0.2 0.1 0.0  fp16 conv'
             ${STOP:-:}
-            echo 'of a step of 9 ms'""")
+            echo "$sums\"""")
         self.assertEqual(self.run_proof("fusions").returncode, 0)
-        self.assertEqual(self.result("fusions")["finding"], "of a step of 9 ms")
+        sums = "of a 9 ms step, fusing only where it gains spares 1 ms"
+        self.assertEqual(self.result("fusions")["finding"], sums)
         self.assertEqual((self.path / "asked").read_text(), "step --device cuda --precision fp16 --batch 256 --bn train "
                          "--repeats 10 --fusions --json results/fusions.json\n")
-        self.run_proof("fusions", LIMIT="1", STOP="exec sleep 30")
+        self.run_proof("fusions", LIMIT="1", STOP="sleep 30")
         self.assertEqual((self.result("fusions")["result"], self.result("fusions")["finding"]),
-                         ("over 1 s", "cut off; last: sums of the output  3  0.1 0.2 0.1 0.0  fp16 conv"))
+                         ("over 1 s", f"cut off: {sums}; stopped after 1 fusion"))
         self.assertIn("fp16 conv", (self.path / "results/fusions.txt").read_text())
 
     def test_a_tuning_has_its_part_of_the_time(self):
@@ -695,6 +745,15 @@ class BesidePyTorch(Machine):
                                             "frozen 256: 1.50 eager"))
         self.assertEqual([row.get("why") for row in rows["rows"]],
                          2 * ["AssertionError: of inductor"] + [None, "AssertionError: of inductor"])
+
+    # By events both, where ours also has the time from one result on the host to the next.
+    def test_a_ratio_by_the_cards_clock(self):
+        self.bench("""echo '{"step_ms": 20, "card_ms": 15}' >"$out" """)
+        _, said, rows = self.steps("--rounds", "2")
+        self.assertEqual([(row["ratio"], row["ratio_card"]) for row in rows["rows"]], 2 * [(1.5, 2.0)])
+        self.assertIn("   ratio 1.50 (2.00 by the card's clock)   images/s", said[2])
+        self.bench("""echo '{"step_ms": 20}' >"$out" """)
+        self.assertNotIn("ratio_card", self.steps()[2]["rows"][0])
 
     def test_notes_plans_and_a_step_without_a_graph_are_told(self):
         self.bench("""echo 'note: slow' >&2
