@@ -1,5 +1,8 @@
 // All that `bench` times on a GPU must run on the emulated one. The times mean nothing.
+#include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/system/signals.h"
+#include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_device.h"
 #include "tools/bench/bench_loss.h"
@@ -7,6 +10,10 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -16,27 +23,35 @@
 namespace rk {
 namespace {
 
-nlohmann::json run(const std::unique_ptr<Command>& command, const std::vector<std::string>& words) {
+void run(const std::unique_ptr<Command>& command, const std::vector<std::string>& words,
+         const std::string& json, int threads = 2) {
   Flags flags;
   command->add_options(flags);
   flags.parse(words);
-  const TemporaryFolder folder;
   CommonOptions common;
   common.device = "cuda:0";
-  common.threads = 2;
-  common.json = (folder.path() / "bench.json").string();
+  common.threads = threads;
+  common.json = json;
   command->run(common);
-  return nlohmann::json::parse(std::ifstream(common.json));
+}
+nlohmann::json run(const std::unique_ptr<Command>& command, const std::vector<std::string>& words) {
+  const TemporaryFolder folder;
+  const std::string json = (folder.path() / "bench.json").string();
+  run(command, words, json);
+  return nlohmann::json::parse(std::ifstream(json));
 }
 nlohmann::json bench_loss(const std::string& loss) {
   return run(make_bench_loss(),
              {"--loss", loss, "--n", "40", "--dim", "8", "--per-class", "4", "--repeats", "2"});
 }
-nlohmann::json bench_step(const std::vector<std::string>& more) {
+std::vector<std::string> small_step(const std::vector<std::string>& more) {
   std::vector<std::string> words = {"--arch", "resnet20", "--batch", "4",         "--image-size",
                                     "16",     "--dim",    "8",       "--repeats", "1"};
   words.insert(words.end(), more.begin(), more.end());
-  return run(make_bench_step(), words);
+  return words;
+}
+nlohmann::json bench_step(const std::vector<std::string>& more) {
+  return run(make_bench_step(), small_step(more));
 }
 
 TEST(DeviceBench, LossesOfEveryKindOnEmbeddings) {
@@ -82,7 +97,48 @@ TEST(DeviceBench, FusionsAreALineEach) {
                 value("count") * (value("parts_ms") + value("saved_ms") - value("fused_ms")), 1e-9);
   }
   EXPECT_GT(json["fusions"].size(), 10U);
+  EXPECT_EQ(json["all_fusions"], true);
   EXPECT_NE(printed.find("fusing only where it gains spares "), std::string::npos);
+  EXPECT_EQ(printed.find("stopped after"), std::string::npos);
+}
+
+// In a process of its own, because a signal that came stays. It comes while the first convolution
+// with the sums of its output is timed.
+TEST(DeviceBench, ASignalLeavesTheFusionsThatWereTimed) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "fusions.json").string();
+  ::testing::internal::CaptureStdout();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    host_gpu::refuse_graphs([](const Graph& graph) {
+      using enum Graph::Op;
+      if (graph.has(kConv) && graph.has(kChannelSums) && !graph.has(kRelu)) take_signal(SIGTERM);
+      return false;
+    });
+    try {
+      run(make_bench_step(), small_step({"--precision", "fp16", "--fusions"}), path, 1);
+    } catch (const Interrupted&) {
+      ::_exit(interrupted_exit_code());
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  const std::string printed = ::testing::internal::GetCapturedStdout();
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 128 + SIGTERM);
+  const nlohmann::json json = nlohmann::json::parse(std::ifstream(path));
+  EXPECT_GT(json["step_ms"], 0);
+  EXPECT_EQ(json["all_fusions"], false);
+  const std::size_t count = json["fusions"].size();
+  EXPECT_GT(count, 0U);
+  EXPECT_LT(count, 10U);
+  const std::size_t sums = printed.find("fusing only where it gains spares ");
+  ASSERT_NE(sums, std::string::npos) << printed;
+  EXPECT_NE(printed.find(fmt::format("; stopped after {}", counted(count, "fusion")), sums),
+            std::string::npos)
+      << printed;
 }
 
 TEST(DeviceBench, FusionsAreOfHalfsAndTheBatchsStatistics) {

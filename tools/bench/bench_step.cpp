@@ -183,7 +183,7 @@ class BenchStep final : public Command {
       print("{} names an engine for {}, {} of them taken\n", plans,
             counted(times.plans.named, "graph"), times.plans.taken);
     }
-    nlohmann::json fusions;
+    Fusions fusions;
     if (fusions_) fusions = look_at_fusions(context, options, times);
     nlohmann::json json = {{"arch", spec_.arch},
                            {"batch", batch_},
@@ -205,30 +205,39 @@ class BenchStep final : public Command {
     if (!plans.empty()) {
       json["plans"] = {{"file", plans}, {"named", times.plans.named}, {"taken", times.plans.taken}};
     }
-    if (fusions_) json["fusions"] = fusions;
+    if (fusions_) {
+      json["fusions"] = fusions.lines;
+      json["all_fusions"] = fusions.all;
+    }
     put(json, "step_ms", times.step);
     write_result(common, context.threads(), std::move(json));
+    if (fusions_ && !fusions.all) throw Interrupted("stopped before all fusions were timed");
   }
 
+  struct Fusions {
+    nlohmann::json lines = nlohmann::json::array();
+    bool all = false;  // a signal did not stop the timing
+  };
+
   // Prints a line for each fusion as soon as it is timed, then the total of each kind; returns the
-  // same for the JSON.
-  nlohmann::json look_at_fusions(const Context& context, const TrainerOptions& options,
-                                 const DeviceStepTimes& step) const {
+  // same for the JSON, also of what was timed before a signal: the largest fusions come first.
+  Fusions look_at_fusions(const Context& context, const TrainerOptions& options,
+                          const DeviceStepTimes& step) const {
     constexpr const char* kRow = "{:26}{:>6}{:>10}{:>10}{:>10}{:>10}  {}\n";
     const auto ms = [](double value) {
       return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("none");
     };
     print(kRow, "ms", "times", "in parts", "fused", "spared", "gain", "in place of");
-    nlohmann::json json = nlohmann::json::array();
+    Fusions fusions;
     std::map<FusionKind, double> gains;
-    time_fusions(context, options, repeats_, step.copy_rate, [&](const TimedFusion& timed) {
+    const auto report = [&](const TimedFusion& timed) {
       const Fusion& fusion = timed.fusion;
       const bool exists = std::isfinite(timed.fused_ms);
       const std::string kind(name_of(fusion.kind)), parts = fusion.parts[0].text();
       print(kRow, kind, fusion.count, ms(timed.parts_ms), ms(timed.fused_ms), ms(timed.saved_ms),
             exists ? ms(timed.gain_ms()) : "", parts);
-      std::fflush(stdout);
       gains[fusion.kind] += exists ? std::max(0.0, timed.gain_ms()) : 0.0;
+      nlohmann::json& json = fusions.lines;
       json.push_back({{"fusion", kind},
                       {"in_place_of", parts},
                       {"count", fusion.count},
@@ -236,13 +245,21 @@ class BenchStep final : public Command {
                       {"saved_ms", timed.saved_ms}});
       if (exists) json.back()["fused_ms"] = timed.fused_ms;
       if (exists) json.back()["gain_ms"] = timed.gain_ms();
-    });
+    };
+    std::string stopped;
+    try {
+      time_fusions(context, options, repeats_, step.copy_rate, report);
+      fusions.all = true;
+    } catch (const Interrupted&) {
+      stopped = fmt::format("; stopped after {}", counted(std::ssize(fusions.lines), "fusion"));
+    }
     std::string sums;
     for (const auto& [kind, gain] : gains) {
       sums += fmt::format("{} {:.3f} ms by {}", sums.empty() ? "" : ",", gain, name_of(kind));
     }
-    print("of a step's {:.3f} ms, fusing only where it gains spares{}\n", step.card_ms, sums);
-    return json;
+    print("of a step's {:.3f} ms, fusing only where it gains spares{}{}\n", step.card_ms,
+          sums.empty() ? " nothing" : sums, stopped);
+    return fusions;
   }
 
   void run_on_cpu(const CommonOptions& common) {
