@@ -46,16 +46,17 @@ class UnitProgram {
     dy_ = noise(g.y, type);
   }
 
-  // Captures forward and backward passes, or only the copies that put their tensors in place.
-  std::unique_ptr<CudaGraph> captured(bool passes) {
-    return std::make_unique<CudaGraph>(context_.cuda(), [&] {
-      for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) {
-        put_inputs();
-        if (passes) program_.forward();
-        put_gradient();
-        if (passes) program_.backward();
-      }
-    });
+  std::size_t bytes() const {
+    std::size_t all = program_.footprint().arena_bytes + dy_.bytes();
+    for (const Memory& values : values_) all += values.bytes();
+    return all;
+  }
+  // Starts forward and backward passes, or only the copies that put their tensors in place.
+  void start(bool passes) {
+    put_inputs();
+    if (passes) program_.forward();
+    put_gradient();
+    if (passes) program_.backward();
   }
   struct Result {
     Memory output;  // a copy: backward reuses the original's memory
@@ -101,6 +102,29 @@ class UnitProgram {
   std::vector<Memory> values_;  // of the inputs
   Memory dy_;
   std::uint32_t streams_ = 0;
+};
+
+// One algorithm on several sets of tensors, of which a launch takes the next: together they are
+// larger than the caches, as between two steps of a network.
+class UnitPrograms {
+ public:
+  UnitPrograms(const Context& context, const BatchNormUnit& unit) : context_(context) {
+    do {
+      sets_.push_back(std::make_unique<UnitProgram>(context, unit));
+    } while (sets_.size() < gpu::kTrialLaunches &&
+             sets_.size() * sets_[0]->bytes() < gpu::kBeyondCaches);
+  }
+
+  UnitProgram::Result compute() { return sets_[0]->compute(); }
+  std::unique_ptr<CudaGraph> captured(bool passes) {
+    return std::make_unique<CudaGraph>(context_.cuda(), [&] {
+      for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) sets_[i % sets_.size()]->start(passes);
+    });
+  }
+
+ private:
+  const Context& context_;
+  std::vector<std::unique_ptr<UnitProgram>> sets_;
 };
 
 double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
@@ -169,7 +193,7 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
                                  int repeats) {
   const Precision precision = unit.sums.precision();
   constexpr auto kOwn = static_cast<std::size_t>(BatchNormAlgorithm::kOwn);
-  std::array<std::unique_ptr<UnitProgram>, kBatchNormAlgorithms.size()> programs;
+  std::array<std::unique_ptr<UnitPrograms>, kBatchNormAlgorithms.size()> programs;
   const auto for_each = [&](auto&& f) {
     for (std::size_t a = 0; a < programs.size(); ++a) {
       if (kBatchNormAlgorithms[a] != BatchNormAlgorithm::kSums || !sums_engine.empty()) f(a);
@@ -177,7 +201,7 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
   };
   for_each([&](std::size_t a) {
     set_plans(context, plans_for(kBatchNormAlgorithms[a], unit, sums_engine, plans));
-    programs[a] = std::make_unique<UnitProgram>(context, unit);
+    programs[a] = std::make_unique<UnitPrograms>(context, unit);
   });
   set_plans(context, plans);
   const UnitProgram::Result own = programs[kOwn]->compute();
