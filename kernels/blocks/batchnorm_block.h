@@ -197,7 +197,7 @@ template <class T, bool kResidual> struct BatchNormApply {
   std::uint8_t* signs = nullptr;
   T* z = nullptr;
 
-  static constexpr int kBlocksAtOnce = kResidual ? kBlocksWithResidual : 4;
+  static constexpr int kBlocksAtOnce = 4;
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
   int blocks() const { return tiles().blocks(); }
   template <class Block> RK_FN void operator()(const Block& block) const {

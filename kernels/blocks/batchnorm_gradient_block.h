@@ -87,7 +87,7 @@ template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGrad
   T* d_residual = nullptr;
   double* partial = nullptr;
 
-  static constexpr int kBlocksAtOnce = kResidual == GradientWrite::kNone ? 4 : kBlocksWithResidual;
+  static constexpr int kBlocksAtOnce = kResidual == GradientWrite::kAdd ? kBlocksThatAdd : 4;
   static constexpr int kNumbers = kMask == ReluMask::kFromInput ? 3 : 1;
   template <int kThreads> struct Shared {
     TileSumsMemory<T, 2, kThreads> sums;

@@ -64,12 +64,12 @@ struct ChannelTiles {
   }
 };
 
-// kBlocksAtOnce (kernels/launch.h) of kernels with a residual: on sm_90 nvcc manages with the
-// registers of four blocks; on other architectures it would spill some.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
-inline constexpr int kBlocksWithResidual = 3;
+// kBlocksAtOnce (kernels/launch.h) of kernels that add to a residual's gradient: up to sm_90 nvcc
+// manages with the registers of four blocks; on sm_100 it would spill some.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+inline constexpr int kBlocksThatAdd = 3;
 #else
-inline constexpr int kBlocksWithResidual = 4;
+inline constexpr int kBlocksThatAdd = 4;
 #endif
 
 // How a block's threads cover a tile: kAcross threads side by side, kLanes rows at once.

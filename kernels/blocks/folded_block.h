@@ -34,7 +34,7 @@ template <class T> struct MaskedSums {
   bool accumulate = false;
   double* partial = nullptr;
 
-  static constexpr int kBlocksAtOnce = kBlocksWithResidual;
+  static constexpr int kBlocksAtOnce = kBlocksThatAdd;
   template <int kThreads> using Shared = TileSumsMemory<T, 1, kThreads>;
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
   int blocks() const { return tiles().blocks(); }
