@@ -33,11 +33,21 @@ namespace {
 struct Images {
   std::int64_t batch, side;
 };
-// What users train on, and what the tests of tests/cuda ask of a GPU in its first minute: whole
-// networks, and steps of a small one, whole and in chunks.
+struct Step {
+  const char* arch;
+  Images images;
+};
+// What users train on, and what the tests of tests/cuda and the pieces of gpu_proof.sh ask of a GPU
+// in its first minutes: whole networks, and steps of small ones, whole and in chunks.
 constexpr Images kUsers = {128, 224};
 constexpr Images kNetworks = {16, 72};
-constexpr std::array<Images, 3> kSteps = {{{16, 16}, {8, 16}, {4, 16}}};
+constexpr std::array<Step, 7> kSteps = {{{"resnet20", {16, 16}},
+                                         {"resnet20", {8, 16}},
+                                         {"resnet20", {4, 16}},
+                                         {"resnet20", {8, 32}},
+                                         {"resnet18", {4, 33}},
+                                         {"resnet18", {16, 32}},
+                                         {"resnet18", {32, 32}}}};
 
 // The files hold what cuDNN calls a GPU's device properties: the H100's as cuDNN reports them there
 // (GpuDescribed), the others' from their published figures.
@@ -189,7 +199,7 @@ TEST_P(CudnnChips, SupportWhatTheGpusTestsAsk) {
   const auto& [gpu, precision] = GetParam();
   Graphs graphs =
       all_graphs(precision, kNetworks, {"resnet18", "resnet50", "googlenet", "inception_v3"});
-  for (const Images& images : kSteps) graphs.merge(all_graphs(precision, images, {"resnet20"}));
+  for (const Step& step : kSteps) graphs.merge(all_graphs(precision, step.images, {step.arch}));
   if (precision == Precision::kFp32 || precision == Precision::kTf32) {
     graphs.merge(layer_graphs(precision));
   }

@@ -3,6 +3,7 @@
 #include "engine/base/colours.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/pinned_buffer.h"
+#include "layers/graphs/graph_runner.h"
 #include "tests/support/nchw.h"
 #include "tests/support/stored_images.h"
 #include "training/model_io.h"
@@ -20,6 +21,7 @@ NetworkModel::NetworkModel(const Context& context, const Settings& settings)
       network_(
           build_network(program_, settings.spec, settings.batch, settings.height, settings.width)),
       fused_(settings.spec.fuse) {
+  if (context.on_gpu()) build_graphs(context, graphs_of(program_), {});  // side by side
   program_.plan();
 }
 
