@@ -243,15 +243,16 @@ TEST_F(EvalCommand, NothingIsWrittenOfRowsThatAreRefused) {
 
 // What a protocol lacks is said before pictures are embedded, even before the network is opened.
 TEST_F(EvalCommand, WhatAProtocolLacksIsSaidFirst) {
-  for (const auto& [protocol, words] :
-       {std::pair{"inshop", "give it with --gallery"}, std::pair{"veri-wild", "add /cameras"}}) {
-    std::string said;
-    EXPECT_EQ(run_eval({"--checkpoint", in("none.h5"), "--data", "folder:" + in("none"),
-                        "--protocol", protocol},
-                       &said),
-              2);
-    EXPECT_TRUE(holds(said, words)) << said;
-  }
+  const auto said = [&](const std::string& protocol, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--checkpoint",         in("none.h5"), "--data",
+                                      "folder:" + in("none"), "--protocol",  protocol};
+    words.insert(words.end(), more.begin(), more.end());
+    std::string out;
+    EXPECT_EQ(run_eval(words, &out), 2);
+    return out;
+  };
+  EXPECT_TRUE(holds(said("inshop", {}), "give it with --gallery"));
+  EXPECT_TRUE(holds(said("veri-wild", {"--gallery", in("none.h5")}), "add /cameras"));
 }
 
 // Drawn galleries know no cameras: those of a file remove nothing, in the neighbours neither.
