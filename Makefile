@@ -10,6 +10,7 @@ WERROR ?= $(if $(CI),ON)
 OPTIONS ?=
 PREFIX ?= /usr/local
 
+# Piece of `make gpu-proof`.
 PIECE ?= all
 
 # Kills of `make test-kills` in each configuration.

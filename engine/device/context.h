@@ -17,9 +17,9 @@
 
 namespace rk {
 
-class CudaContext;   // engine/device/cuda/context.h
-struct CudnnHandle;  // layers/graphs/graph_runner.cpp
-struct OneDnn;       // engine/device/onednn.h
+class CudaContext;  // engine/device/cuda/context.h
+struct GraphCache;  // layers/graphs/graph_runner.cpp
+struct OneDnn;      // engine/device/onednn.h
 
 class Context {
  public:
@@ -52,14 +52,14 @@ class Context {
   // threads. Runs with equal descriptions are bit-equal.
   std::string describe() const;
   OneDnn& onednn() const { return *onednn_; }
-  // cuDNN's handle, created at its first use.
-  std::shared_ptr<CudnnHandle>& cudnn() const { return cudnn_; }
+  // Of the library's graphs that run on this context; null until layers/ makes it.
+  std::shared_ptr<GraphCache>& graph_cache() const { return graph_cache_; }
 
  private:
   int threads_;
   std::unique_ptr<OneDnn> onednn_;
   std::unique_ptr<const CudaContext> cuda_;
-  mutable std::shared_ptr<CudnnHandle> cudnn_;  // shared: only layers/ knows how to free it
+  mutable std::shared_ptr<GraphCache> graph_cache_;  // shared: only layers/ knows how to free it
 };
 
 }  // namespace rk

@@ -43,9 +43,9 @@ struct BuiltGraph {
 
 }  // namespace
 
-// A context's cuDNN state: the plan table and, once the first graph is requested, the library's
-// handle on the context's stream and all graphs built for it.
-struct CudnnHandle {
+// What a context keeps of graphs: the plan table and, once the first graph is requested, the
+// library's handle on the context's stream and all graphs built for it.
+struct GraphCache {
   const Handle& on(const Context& context) {
     expect(context.on_gpu(), "[gpu graph] expected a GPU");
     if (!handle) handle.emplace(context.cuda().stream());
@@ -77,17 +77,17 @@ struct CudnnHandle {
 
 namespace {
 
-CudnnHandle& handle_of(const Context& context) {
-  if (context.cudnn() == nullptr) context.cudnn() = std::make_shared<CudnnHandle>();
-  return *context.cudnn();
+GraphCache& cache_of(const Context& context) {
+  if (context.graph_cache() == nullptr) context.graph_cache() = std::make_shared<GraphCache>();
+  return *context.graph_cache();
 }
 
 }  // namespace
 
-const Handle& cudnn_handle(const Context& context) { return handle_of(context).on(context); }
+const Handle& cudnn_handle(const Context& context) { return cache_of(context).on(context); }
 
 struct GraphRunner::Impl {
-  std::shared_ptr<CudnnHandle> cudnn;
+  std::shared_ptr<GraphCache> cache;
   std::shared_ptr<BuiltGraph> built;
   // Filled once, so that a step builds no map.
   cudnn::Places places;
@@ -96,21 +96,21 @@ struct GraphRunner::Impl {
 
 GraphRunner::GraphRunner(const Context& context, const Graph& graph)
     : impl_(std::make_unique<Impl>()) {
-  impl_->built = handle_of(context).built(context, graph);
-  impl_->cudnn = context.cudnn();
+  impl_->built = cache_of(context).built(context, graph);
+  impl_->cache = context.graph_cache();
 }
 
 bool GraphRunner::exists(const Context& context, const Graph& graph, const char* otherwise) {
-  CudnnHandle& cudnn = handle_of(context);
+  GraphCache& cache = cache_of(context);
   const std::string text = graph.text();
-  if (cudnn.refused.contains(text)) return false;
-  cudnn.on(context);  // without the library nothing could happen instead
+  if (cache.refused.contains(text)) return false;
+  cache.on(context);  // without the library nothing could happen instead
   try {
-    cudnn.built(context, graph);
+    cache.built(context, graph);
     return true;
   } catch (const DeviceError& error) {
     note(fmt::format("{}; {}", error.what(), otherwise));
-    cudnn.refused.insert(text);
+    cache.refused.insert(text);
     return false;
   }
 }
@@ -139,16 +139,16 @@ void GraphRunner::bind(const std::vector<Place>& places, void* workspace) {
 
 void GraphRunner::run() const {
   BuiltGraph& built = *impl_->built;
-  built.engines.run(*impl_->cudnn->handle, impl_->places, impl_->workspace, built.engine);
+  built.engines.run(*impl_->cache->handle, impl_->places, impl_->workspace, built.engine);
 }
 
 void build_graphs(const Context& context, const std::vector<Graph>& graphs,
                   const std::function<void(std::int64_t, std::int64_t)>& progress) {
-  CudnnHandle& cudnn = handle_of(context);
-  cudnn.on(context);
+  GraphCache& cache = cache_of(context);
+  cache.on(context);
   std::vector<const Graph*> wanted;
   for (const Graph& graph : graphs) {
-    if (!cudnn.graphs.contains(cudnn.key(graph))) wanted.push_back(&graph);
+    if (!cache.graphs.contains(cache.key(graph))) wanted.push_back(&graph);
   }
   const auto all = std::ssize(wanted);
   std::mutex mutex;
@@ -161,10 +161,10 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
     try {
       context.cuda().use_in_this_thread();
       // A plan may use the handle it was built with, so the handle lives as long as the plans.
-      const Handle& builder = cudnn.builders.emplace_back(nullptr);
+      const Handle& builder = cache.builders.emplace_back(nullptr);
       while (next < wanted.size() && broken == nullptr) {
         const Graph& wants = *wanted[next++];
-        const CudnnHandle::Key key = cudnn.key(wants);
+        const GraphCache::Key key = cache.key(wants);
         std::shared_ptr<BuiltGraph> graph;
         lock.unlock();
         try {
@@ -173,7 +173,7 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
           // Reported when a node asks for the graph.
         }
         lock.lock();
-        if (graph != nullptr) cudnn.graphs[key] = std::move(graph);
+        if (graph != nullptr) cache.graphs[key] = std::move(graph);
         ++done;
         built.notify_one();
       }
@@ -211,17 +211,17 @@ void set_plans(const Context& context, const GpuPlans& plans) {
     }
     return;
   }
-  handle_of(context).plans = plans;
+  cache_of(context).plans = plans;
 }
 
-const GpuPlans& plans_of(const Context& context) { return handle_of(context).plans; }
+const GpuPlans& plans_of(const Context& context) { return cache_of(context).plans; }
 
 PlansTaken plans_taken(const Context& context) {
   PlansTaken of;
-  const CudnnHandle& cudnn = handle_of(context);
-  for (const auto& [key, graph] : cudnn.graphs) {
+  const GraphCache& cache = cache_of(context);
+  for (const auto& [key, graph] : cache.graphs) {
     const auto& [text, engine] = key;
-    if (engine.empty() || engine != cudnn.plans.engine_to_build(text)) continue;
+    if (engine.empty() || engine != cache.plans.engine_to_build(text)) continue;
     ++of.named;
     if (graph->name == engine) ++of.taken;
   }

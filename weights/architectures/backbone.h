@@ -1,6 +1,6 @@
 // A network from the images to the features before global pooling, as a list of layers: what they
 // are, not how they are computed. layers/networks records the list as a program,
-// weights/network_tensors lists its tensors, weights/onnx writes it as a graph.
+// network_tensors.h lists its tensors, weights/onnx writes it as a graph.
 #pragma once
 
 #include <array>

@@ -10,10 +10,10 @@
 // weights/foreign/network_choice.h chooses among several networks. The bias b of a convolution goes
 // into the normalisation after it (mean - b).
 //
-// Keras's ResNet-50 is converted exactly to torchvision's: kernels HWIO -> OIHW; the bias b of a
-// convolution goes into the normalisation after it (mean - b), whose epsilon e becomes 1e-5
-// (variance + e - 1e-5); the stem's input channels BGR -> RGB. The remaining differences are the
-// position of the stride (model.stride_in_1x1) and the preprocessing.
+// Keras's ResNet-50 is converted exactly to torchvision's: kernels HWIO -> OIHW; a
+// normalisation's epsilon e becomes 1e-5 (variance + e - 1e-5); the stem's input channels BGR ->
+// RGB. The remaining differences are the position of the stride (model.stride_in_1x1) and the
+// preprocessing.
 //
 // Throws InputError if tensors are missing or of another shape (naming the first of them), if there
 // are others inside the network's own modules, if the network is not the one asked for, if Rankine

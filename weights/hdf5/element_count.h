@@ -1,3 +1,4 @@
+// How many elements a file says that an array has, before anything is allocated for them.
 #pragma once
 
 #include <algorithm>

@@ -36,10 +36,10 @@ constexpr std::size_t kMaxQuestionBytes = std::size_t{256} << 10;
 // bytes that are read.
 std::uint64_t cpu_seconds(std::uint64_t bytes) { return 2 + (bytes >> 23); }
 
-// Starts the library in a separate process, for a file of `bytes` from which `room` bytes may be
-// read.
 constexpr std::uint64_t kMostDigits = 64;  // of elements of at most 8 bytes
 
+// Starts the library in a separate process, for a file of `bytes` from which `room` bytes may be
+// read.
 template <class... Args>
 std::unique_ptr<Parser> library(const std::string& name, std::uint64_t bytes, std::uint64_t room,
                                 Args&&... args) {
