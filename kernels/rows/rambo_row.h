@@ -117,8 +117,8 @@ template <class S> struct RamboRow {
           team.sum(p, [&](int i) { return above(at.after[i], at.index[i], moved, own); });
       team.for_each(1, [&](int) { at.change[j] += negatives + others; });
     }
+    // The last sum ended with a barrier, so that all changes are in grad.
     const double scale = 1 / (length * params.lambda);
-    team.sync();
     team.for_each(width,
                   [&](int k) { grad[k] = static_cast<S>(static_cast<double>(grad[k]) * scale); });
     team.sync();
