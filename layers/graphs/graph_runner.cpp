@@ -150,6 +150,7 @@ void build_graphs(const Context& context, const std::vector<Graph>& graphs,
   for (const Graph& graph : graphs) {
     if (!cache.graphs.contains(cache.key(graph))) wanted.push_back(&graph);
   }
+  if (wanted.empty()) return;
   const auto all = std::ssize(wanted);
   std::mutex mutex;
   std::condition_variable built;

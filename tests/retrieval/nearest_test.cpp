@@ -184,15 +184,15 @@ TEST(Nearest, TheSideWhoseProductsLeaveTheRangeIsNamed) {
   const EmbeddingSet fine = grid_set(30, 6, 3);
   const auto said = [&](double factor, bool of_gallery) {
     EmbeddingSet scaled = fine;
-    for (float& x : scaled.embeddings) x *= static_cast<float>(factor);
+    for (float& x : scaled.embeddings) x = static_cast<float>(factor * static_cast<double>(x));
     const EmbeddingView usual = fine.view(), odd = scaled.view();
     const EmbeddingView &queries = of_gallery ? usual : odd, &gallery = of_gallery ? odd : usual;
     return message_of<InputError>([&] { nearest(context, queries, &gallery, {}); });
   };
-  EXPECT_TRUE(holds(said(1e38, true), "gallery: inner products up to"));
-  EXPECT_TRUE(holds(said(1e38, false), "embeddings: inner products up to"));
-  EXPECT_TRUE(holds(said(1e-34, true), "gallery: inner products of at most"));
-  EXPECT_TRUE(holds(said(1e-34, false), "embeddings: inner products of at most"));
+  EXPECT_TRUE(holds(said(1e39, true), "gallery: inner products up to"));
+  EXPECT_TRUE(holds(said(1e39, false), "embeddings: inner products up to"));
+  EXPECT_TRUE(holds(said(1e-37, true), "gallery: inner products of at most"));
+  EXPECT_TRUE(holds(said(1e-37, false), "embeddings: inner products of at most"));
 }
 
 }  // namespace

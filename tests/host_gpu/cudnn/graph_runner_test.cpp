@@ -177,6 +177,17 @@ TEST_F(GraphRunnerTest, GraphsAreBuiltInParallelAndThoseThatCannotAreLeftOut) {
   build_graphs(gpu, {}, [](std::int64_t, std::int64_t) { ADD_FAILURE(); });
 }
 
+// As where a signal asks to stop.
+TEST_F(GraphRunnerTest, WhatProgressThrowsEndsTheBuilding) {
+  const Context gpu(2, Device{.cuda = true});
+  std::vector<Graph> graphs;
+  for (std::int64_t c = 1; c <= 20; ++c) graphs.push_back(convolution(c));
+  struct Stopped {};
+  EXPECT_THROW(build_graphs(gpu, graphs, [](std::int64_t, std::int64_t) { throw Stopped(); }),
+               Stopped);
+  EXPECT_LT(host_gpu::graphs_built().size(), graphs.size());
+}
+
 // An error that is no refusal ends the building, in the thread that asked for it.
 TEST_F(GraphRunnerTest, AnErrorWhileBuildingIsThrown) {
   host_gpu::offer_engines([](const Graph& graph) -> std::vector<HostEngine> {
