@@ -167,10 +167,10 @@ Hdf5Parser::Open& Hdf5Parser::look_at(const std::string& object) {
   set.id = Hdf5DatasetId(H5Dopen2(file.get(), path.c_str(), H5P_DEFAULT));
   if (!set.id.valid()) damaged(path);
   if (const std::string why = describe(set); !why.empty()) {
-    open_.emplace();
-    open_->path = path;
-    open_->unread = printable(path) + " " + why;
-    return *open_;
+    Open unread;
+    unread.path = path;
+    unread.unread = printable(path) + " " + why;
+    return open_.emplace(std::move(unread));
   }
   describe_chunks(set);
   if (!set.chunk.empty()) {
