@@ -14,9 +14,14 @@ namespace {
 
 using Kind = DeviceRequest::Kind;
 
+// Whether the machine has several GPUs, and none is left for this process.
+bool is_one_too_many(const GpuReport& report, const LocalRank& local) {
+  return report.cards.size() > 1 && local.rank >= std::ssize(report.cards);
+}
+
 DeviceChoice own_gpu(const GpuReport& report, const LocalRank& local) {
-  const int cards = static_cast<int>(report.cards.size());
-  if (cards > 1 && local.rank >= cards) {
+  const std::size_t cards = report.cards.size();
+  if (is_one_too_many(report, local)) {
     fail<DeviceError>(
         "--device cuda: {} processes were started on a machine with {}; start as many as it "
         "has GPUs",
@@ -27,9 +32,9 @@ DeviceChoice own_gpu(const GpuReport& report, const LocalRank& local) {
 
 // Why own_gpu() failed, as said to who did not ask for a GPU.
 std::string why_no_gpu(const GpuReport& report, const LocalRank& local, const char* error) {
-  const int cards = static_cast<int>(report.cards.size());
-  if (cards > 1 && local.rank >= cards) {
-    return fmt::format("{} processes on a machine with {}", local.size, counted(cards, "GPU"));
+  if (is_one_too_many(report, local)) {
+    return fmt::format("{} processes on a machine with {}", local.size,
+                       counted(report.cards.size(), "GPU"));
   }
   const DeviceChoice any = choose_device({Kind::kAuto, {}}, report);
   return any.device.cuda ? error : any.why;

@@ -70,8 +70,8 @@ std::string environment_of(const Context& context, const ProcessGroup& processes
   std::string environment = fmt::format("Rankine {}, {}", RK_VERSION, context.describe());
   if (context.on_gpu()) {
     environment += fmt::format(", {}", plan_environment(context));
-    const std::string plans = plans_of(context).text();
     if (!plans_of(context).empty()) {
+      const std::string plans = plans_of(context).text();
       environment +=
           fmt::format(", plans {:.12}", hexadecimal(sha256(std::as_bytes(std::span(plans)))));
     }

@@ -325,10 +325,7 @@ class KerasMapping {
     }
   }
 
-  bool is_unread(const StoredTensor& tensor) const {
-    return std::ranges::any_of(layers_.unread,
-                               [&](const StoredTensor& other) { return &other == &tensor; });
-  }
+  bool is_unread(const StoredTensor& tensor) const { return file_.unread.contains(tensor.name); }
 
   // The values of a part, whose shape must be `dims` (in Keras's order); null, with the problem
   // noted, if it is missing or has another shape. Throws InputError if the file does not give it.
