@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
 #include "layers/graphs/build_engine.h"
 #include "layers/graphs/cudnn_handle.h"
@@ -39,7 +40,34 @@ struct BuiltGraph {
   std::int64_t engine;
   std::string name;
   std::size_t workspace_bytes;
+  bool tried = false;  // whether it ran once
 };
+
+// Runs a graph once, on zeros: what a driver cannot load of a compiled graph, it refuses only then.
+// Without memory for it the graph remains untried.
+void try_out(const Context& context, const Handle& handle, BuiltGraph& built) {
+  const std::vector<Graph::Tensor>& tensors = built.engines.graph().tensors();
+  cudnn::Places places = built.engines.constants();
+  const auto carve = [&](Carver memory) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].role == GraphRole::kNone) continue;
+      places[cudnn::place_of(static_cast<Graph::Value>(i))] =
+          memory.take<std::byte>(static_cast<std::int64_t>(tensors[i].bytes()));
+    }
+    return memory;
+  };
+  Memory memory;
+  try {
+    memory = context.allocate(carve(Carver()).used() + built.workspace_bytes);
+  } catch (const DeviceError&) {
+    return;
+  }
+  context.clear(memory.data(), memory.bytes());
+  void* workspace = carve(Carver(memory.data())).rest();
+  built.engines.run(handle, places, workspace, built.engine);
+  context.synchronize();
+  built.tried = true;
+}
 
 }  // namespace
 
@@ -104,9 +132,10 @@ bool GraphRunner::exists(const Context& context, const Graph& graph, const char*
   GraphCache& cache = cache_of(context);
   const std::string text = graph.text();
   if (cache.refused.contains(text)) return false;
-  cache.on(context);  // without the library nothing could happen instead
+  const Handle& handle = cache.on(context);  // without the library nothing could happen instead
   try {
-    cache.built(context, graph);
+    BuiltGraph& built = *cache.built(context, graph);
+    if (!built.tried) try_out(context, handle, built);
     return true;
   } catch (const DeviceError& error) {
     note(fmt::format("{}; {}", error.what(), otherwise));

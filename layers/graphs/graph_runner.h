@@ -28,8 +28,9 @@ class GraphRunner {
   GraphRunner();  // runs nothing
   // Throws DeviceError if cuDNN is missing or refuses the graph.
   GraphRunner(const Context& context, const Graph& graph);
-  // Whether cuDNN has the graph for this GPU; if not, prints a note with the reason and
-  // `otherwise`, which says what happens instead. A graph built for this check is kept.
+  // Whether cuDNN has the graph for this GPU and it runs; if not, prints a note with the reason and
+  // `otherwise`, which says what happens instead. A graph built for this check is kept. Runs it on
+  // memory of its own, if that much is free, and waits.
   static bool exists(const Context& context, const Graph& graph, const char* otherwise);
   ~GraphRunner();
   GraphRunner(GraphRunner&&) noexcept;

@@ -1,6 +1,7 @@
 // The GPU path's nodes must ask cuDNN for exactly the graphs that they list (Node::graphs), and
 // must list the same ones without a GPU; gradients of normalisations that share their input. On the
 // emulated GPU.
+#include "engine/base/random.h"
 #include "layers/conv_bn.h"
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph.h"
@@ -8,10 +9,12 @@
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/node_harness.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -107,31 +110,35 @@ TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
   }
 }
 
-// A GPU that lacks an engine for fused graphs must compute the same in parts, and normalise by our
-// own kernels.
+// A GPU that lacks an engine for fused graphs, or has one that it then does not run, must compute
+// the same in parts, and normalise by our own kernels.
 TEST(HostGpuNetworkForms, RefusedFusionsAreComputedInParts) {
-  using Op = Graph::Op;
   HeardNotes notes;
-  host_gpu::refuse_graphs([](const Graph& graph) {
-    return graph.operations().size() > 1 || graph.has(Op::kBatchNorm);
+  const auto fused = [](const Graph& graph) {
+    return graph.operations().size() > 1 || graph.has(Graph::Op::kBatchNorm);
+  };
+  const std::uint64_t seed = random_seed();
+  host_gpu::offer_engines([&](const Graph& graph) -> std::vector<host_gpu::HostEngine> {
+    if (!fused(graph)) return {{}};
+    if (CounterRandom(seed, 0, std::hash<std::string>()(graph.text())).below(2) == 0) return {};
+    return {{.not_run = "refused when it ran"}};
   });
-  host_gpu::forget_graphs();
   const Context gpu(2, Device{.cuda = true});
   for (const BatchNormMode mode : {BatchNormMode::kRunning, BatchNormMode::kBatch}) {
     for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kFp16}) {
       compare_network_with_cpu({.mode = mode, .precision = precision}, gpu);
     }
   }
-  host_gpu::refuse_graphs(nullptr);
-  for (const Graph& graph : host_gpu::graphs_built()) {
-    EXPECT_EQ(graph.operations().size(), 1U) << graph.text();
-  }
+  host_gpu::offer_engines(nullptr);
   const auto count = [&](const char* what) {
     return std::ranges::count_if(
         notes.lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
   };
   EXPECT_GT(count("it is computed in parts"), 10);
   EXPECT_GT(count("our own kernels take its place"), 10);
+  // Of more than 20 graphs, a half each on average.
+  EXPECT_GT(count(": engines: none; "), 0);
+  EXPECT_GT(count(": run: refused when it ran; "), 0);
 }
 
 // An image that three normalisations read, as input and as residual: the last of them overwrites

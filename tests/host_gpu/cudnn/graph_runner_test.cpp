@@ -5,6 +5,7 @@
 #include "engine/base/random.h"
 #include "engine/device/cuda/context.h"
 #include "layers/graphs/engine_timing.h"
+#include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
@@ -146,6 +147,31 @@ TEST_F(GraphRunnerTest, ARefusalIsAskedForAndSaidOnce) {
   EXPECT_EQ(asked, 2) << "once a graph";
   ASSERT_EQ(notes_.lines.size(), 1U);
   EXPECT_TRUE(holds(notes_.lines[0], convolution(4).text() + ": engines: none; it is computed in"));
+}
+
+// Some refusals come only with the first run, even of a graph that was built long before.
+TEST_F(GraphRunnerTest, AGraphThatCannotRunDoesNotExist) {
+  host_gpu::offer_engines([](const Graph& graph) -> std::vector<HostEngine> {
+    return {{.not_run = graph == convolution(4) ? "no kernel image" : ""}};
+  });
+  const Context gpu(2, Device{.cuda = true});
+  build_graphs(gpu, {convolution(4), convolution(5)}, {});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(GraphRunner::exists(gpu, convolution(4), "it is computed in parts"));
+    EXPECT_TRUE(GraphRunner::exists(gpu, convolution(5), "it is computed in parts"));
+  }
+  ASSERT_EQ(notes_.lines.size(), 1U);
+  EXPECT_TRUE(holds(notes_.lines[0], ": run: no kernel image; it is computed in parts"));
+}
+
+// A step that leaves no memory free is none the worse for it.
+TEST_F(GraphRunnerTest, WithoutMemoryAGraphIsNotTried) {
+  offer({{.not_run = "no kernel image"}});
+  const Context gpu(2, Device{.cuda = true});
+  host_gpu::set_free_bytes(host_gpu::kOfLibraries + 1000);
+  EXPECT_TRUE(GraphRunner::exists(gpu, convolution(4), "it is computed in parts"));
+  host_gpu::set_free_bytes(host_gpu::kTotal);
+  EXPECT_FALSE(GraphRunner::exists(gpu, convolution(4), "it is computed in parts"));
 }
 
 TEST_F(GraphRunnerTest, GraphsAreBuiltInParallelAndThoseThatCannotAreLeftOut) {
