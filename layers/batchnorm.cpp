@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/tape/layout.h"
 #include "kernels/blocks/batchnorm_channel.h"
-#include "kernels/cpu/batchnorm_cpu.h"
+#include "kernels/cpu/batchnorm.h"
 #include "layers/gpu/nodes.h"
 
 #include <algorithm>

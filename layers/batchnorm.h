@@ -1,5 +1,5 @@
 // Batch normalisation over (N, H, W) for each channel, optionally with a residual addition and ReLU
-// fused after it (passes and formulas: kernels/cpu/batchnorm_cpu.h).
+// fused after it (passes and formulas: kernels/cpu/batchnorm.h).
 //
 //   kBatch    normalises by the statistics of the batch (variance with n);
 //             running = (1-m) running + m batch, the variance there with n-1, as PyTorch does;

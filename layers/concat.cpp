@@ -1,7 +1,7 @@
 #include "layers/concat.h"
 
 #include "engine/base/error.h"
-#include "kernels/cpu/elementwise_cpu.h"
+#include "kernels/cpu/elementwise.h"
 #include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution_block.h"
 

@@ -4,8 +4,8 @@
 #include "engine/base/parallel.h"
 #include "engine/tape/layout.h"
 #include "kernels/blocks/batchnorm_channel.h"
-#include "kernels/cpu/batchnorm_cpu.h"
-#include "kernels/cpu/elementwise_cpu.h"
+#include "kernels/cpu/batchnorm.h"
+#include "kernels/cpu/elementwise.h"
 #include "layers/gpu/nodes.h"
 #include "layers/onednn/convolution.h"
 

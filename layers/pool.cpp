@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "engine/tape/layout.h"
-#include "kernels/cpu/pool_cpu.h"
+#include "kernels/cpu/pool.h"
 #include "layers/gpu/nodes.h"
 
 namespace rk {

@@ -1,6 +1,8 @@
-#include "losses/contrastive.h"
-
+// Contrastive loss on similarities (formula: kernels/rows/contrastive_row.h): the mean over
+// positive pairs below `pos` plus the mean over negative pairs above `neg`, both over ordered
+// pairs; 0 if no query has a positive.
 #include "kernels/rows/contrastive_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 namespace rk {

@@ -1,6 +1,9 @@
-#include "losses/fastap.h"
-
+// FastAP, Cakir et al. 2019: average precision relaxed by soft histograms of the distances
+// (formula: kernels/rows/fastap_row.h). Value: 1 - mean over queries with a positive.
+// compat=official: the authors' PyTorch backward, V/2 times the gradient, V = queries with a
+// positive.
 #include "kernels/rows/fastap_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 namespace rk {

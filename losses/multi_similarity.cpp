@@ -1,6 +1,7 @@
-#include "losses/multi_similarity.h"
-
+// Multi-similarity loss, Wang et al. 2019 (formula: kernels/rows/multi_similarity_row.h). Mean over
+// queries with a positive and a negative; queries for which mining keeps no pair count as 0.
 #include "kernels/rows/multi_similarity_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 namespace rk {

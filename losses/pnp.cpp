@@ -1,6 +1,8 @@
-#include "losses/pnp.h"
-
+// PNP, Li et al. 2022: a function of the number of negatives before each positive, which differs by
+// variant (formulas: kernels/rows/pnp_row.h). Value: mean over queries with a positive of the mean
+// over their positives. compat=official: the query is one of its own positives; pnp_iu lacks "- n".
 #include "kernels/rows/pnp_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 namespace rk {

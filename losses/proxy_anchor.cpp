@@ -1,6 +1,9 @@
-#include "losses/proxy_anchor.h"
-
+// Proxy anchor: the mean over the classes of the batch of their positives' part, plus the mean over
+// all classes of their negatives' part (losses/rows/proxy_loss.h;
+// kernels/rows/proxy_anchor_row.h). Source: Kim et al. 2020, eq. 4. Proxies start normal with
+// variance 2/C, kaiming_normal_(mode="fan_out") in the authors' code.
 #include "kernels/rows/proxy_anchor_row.h"
+#include "losses/entries.h"
 #include "losses/rows/proxy_loss.h"
 
 #include <cmath>

@@ -1,6 +1,9 @@
-#include "losses/rambo.h"
-
+// Recall and average precision through black-box differentiated ranks, Rolinek et al. 2020
+// (formulas: kernels/rows/rambo_row.h). rambo_recall is a mean over (query, positive) pairs,
+// rambo_ap over queries with a positive. Settings of the paper: lambda 4 / 0.2 / 0.2, margin 0.02 /
+// 0.05 / 0.02 for SOP / In-Shop / CUB.
 #include "kernels/rows/rambo_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 namespace rk {

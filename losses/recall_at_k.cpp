@@ -1,6 +1,8 @@
-#include "losses/recall_at_k.h"
-
+// Recall@k for k = 1, 2, 4, 8, 16, Patel et al. 2022 (formula: kernels/rows/recall_at_k_row.h).
+// Mean over queries with a positive. compat=official: the query itself takes a place in every rank;
+// k is capped at the batch size.
 #include "kernels/rows/recall_at_k_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 #include <algorithm>
@@ -35,7 +37,8 @@ LossEntry recall_at_k_entry() {
               "Mixup, CVPR 2022",
           .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the ranks"),
                          number_parameter("tau_k", "1", 1e-3, 1e3, "temperature of the counts"),
-                         compat_parameter("the query takes a place in every rank")},
+                         compat_parameter(
+                             "the query takes a place in every rank; k is at most the batch")},
           .make_float = make_row_loss<float, make<float>>,
           .make_double = make_row_loss<double, make<double>>,
           .sigmoids = [](double columns, double positives) {

@@ -3,20 +3,8 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "losses/auc/auc.h"
-#include "losses/auc/wilcoxon.h"
-#include "losses/contrastive.h"
-#include "losses/fastap.h"
-#include "losses/histogram.h"
-#include "losses/multi_similarity.h"
-#include "losses/nsl.h"
-#include "losses/pnp.h"
-#include "losses/proxy_anchor.h"
-#include "losses/rambo.h"
-#include "losses/recall_at_k.h"
+#include "losses/entries.h"
 #include "losses/scores/rambo_scores.h"
-#include "losses/smooth_ap.h"
-#include "losses/sup_ap.h"
-#include "losses/triplet.h"
 
 #include <algorithm>
 

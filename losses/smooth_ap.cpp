@@ -1,6 +1,7 @@
-#include "losses/smooth_ap.h"
-
+// Smooth-AP, Brown et al. 2020: ranks relaxed by sigmoids (formula: kernels/rows/smooth_ap_row.h).
+// Value: mean over queries with a positive. compat=official: the query is one of its own positives.
 #include "kernels/rows/smooth_ap_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 namespace rk {

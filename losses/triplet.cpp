@@ -1,6 +1,8 @@
-#include "losses/triplet.h"
-
+// Triplet losses, Hermans et al. 2017 (formulas: kernels/rows/triplet_row.h). triplet_bh: mean over
+// queries with a positive and a negative, zeros included. triplet_ba: mean over the triplets with a
+// loss above 0.
 #include "kernels/rows/triplet_row.h"
+#include "losses/entries.h"
 #include "losses/rows/row_loss.h"
 
 namespace rk {

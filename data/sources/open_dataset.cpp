@@ -213,9 +213,11 @@ std::vector<std::string> dataset_kinds() {
   return names;
 }
 
-std::string dataset_help() {
+std::string dataset_help(bool only_files) {
   std::string text;
-  for (const Kind& kind : kinds()) text += fmt::format("{}: {}\n", kind.usage, kind.help);
+  for (const Kind& kind : kinds()) {
+    if (kind.has_path || !only_files) text += fmt::format("{}: {}\n", kind.usage, kind.help);
+  }
   return text +
          "PATH alone is folder:PATH\n"
          "any kind: val_classes=0.2,val_order=default|random,val_seed=0 holds classes out; "

@@ -25,9 +25,10 @@ namespace rk {
 // Accepts every name listed in folder.h, in any case; throws UsageError for others.
 Split parse_split(std::string_view name);
 
-// The names of all kinds, and the help text of --data, one line per kind.
+// The names of all kinds, and the help text of --data, one line per kind (only_files: of those that
+// have files).
 std::vector<std::string> dataset_kinds();
-std::string dataset_help();
+std::string dataset_help(bool only_files = false);
 
 // parse_data_spec() for the kinds there are, with shorthands for users: ~/ at the front of a path
 // is the home folder, and the bare path of a folder means folder:PATH.

@@ -1,7 +1,7 @@
 #include "layers/onednn/convolution.h"
 
 #include "engine/device/onednn.h"
-#include "kernels/cpu/elementwise_cpu.h"
+#include "kernels/cpu/elementwise.h"
 #include "layers/onednn/image_desc.h"
 
 #include <algorithm>

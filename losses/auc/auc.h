@@ -1,7 +1,4 @@
-// The area under the ROC curve, Gajic et al. 2022 (kernels/rows/auc_row.h):
-//   loss = 1 - sum_t (T(t) + T(t + ds))/2 * (F(t) - F(t + ds))
-// with T and F the means at t over each query's hardest pair (auc_bh: queries with a positive and a
-// negative) or over all ordered pairs (auc_ba).
+// The losses of Gajic et al. 2022 and what they share.
 #pragma once
 
 #include "losses/frame/entry.h"
@@ -14,6 +11,7 @@ inline constexpr const char* kAucPaper =
 
 LossEntry auc_bh_entry();
 LossEntry auc_ba_entry();
+LossEntry wilcoxon_bh_entry();
 
 // The steepness r for thresholds -1, -1 + ds, ..., 1: the paper's table 1 for 0.01, 0.02, 0.05, 0.1
 // and 0.2; auc_steepness_solved(ds) for any other ds.

@@ -1,5 +1,5 @@
-#include "losses/auc/wilcoxon.h"
-
+// Every hardest positive above every hardest negative, Gajic et al. 2022, eq. 11
+// (kernels/rows/wilcoxon_row.h): the comparison whose mean is the area under the ROC curve.
 #include "kernels/launch.h"
 #include "kernels/rows/wilcoxon_pairs.h"
 #include "kernels/rows/wilcoxon_row.h"

@@ -1,7 +1,7 @@
-// Rows on the cores of the CPU, one SerialTeam per row (kernels/cpu/rows_cpu.h).
+// Rows on the cores of the CPU, one SerialTeam per row (kernels/cpu/rows.h).
 #pragma once
 
-#include "kernels/cpu/rows_cpu.h"
+#include "kernels/cpu/rows.h"
 #include "kernels/rows/batch_numbers.h"
 #include "losses/rows/rows.h"
 

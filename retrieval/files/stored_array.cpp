@@ -48,16 +48,12 @@ std::string text_of(const StoredArray& array) {
 std::vector<float> rows_as_float32(const StoredArray& array) {
   const StoredTensor& whole = array.tensor;
   const std::int64_t rows = whole.dims[0], dim = whole.dims[1];
-  const auto item = static_cast<std::int64_t>(bits_of(whole.type) / 8);
-  const std::int64_t row_stride = whole.strides.empty() ? dim : whole.strides[0];
   std::vector<float> out(static_cast<std::size_t>(rows * dim));
   // Converts by blocks, so that nothing but the result is as large as the file.
   const std::int64_t block = std::max(std::int64_t{1}, (std::int64_t{1} << 20) / dim);
   std::vector<float> space;
   for (std::int64_t first = 0; first < rows; first += block) {
-    StoredTensor part = whole;
-    part.dims[0] = std::min(block, rows - first);
-    part.bytes = whole.bytes.subspan(static_cast<std::size_t>(first * row_stride * item));
+    const StoredTensor part = whole.slice(first, std::min(block, rows - first));
     const std::span<const float> values = float_values(part, space);
     std::copy(values.begin(), values.end(), out.begin() + first * dim);
   }

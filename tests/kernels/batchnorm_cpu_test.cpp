@@ -1,7 +1,7 @@
 // The CPU's passes of batch normalisation against their definition in double, on drawn layouts:
 // planes within and beyond the rows that are summed at once, channels of every vector width,
 // tensors that are stored past the caches.
-#include "kernels/cpu/batchnorm_cpu.h"
+#include "kernels/cpu/batchnorm.h"
 
 #include "engine/base/integers.h"
 #include "engine/base/random.h"

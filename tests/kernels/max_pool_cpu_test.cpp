@@ -1,6 +1,6 @@
 // The CPU's maximum pooling against its definition, on drawn windows and layouts: ties go to the
 // first maximum in scan order, and every gradient to the pixel that won.
-#include "kernels/cpu/pool_cpu.h"
+#include "kernels/cpu/pool.h"
 
 #include "engine/base/integers.h"
 #include "engine/base/random.h"

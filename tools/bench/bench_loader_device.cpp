@@ -11,8 +11,8 @@
 namespace rk {
 namespace {
 
-[[maybe_unused]] constexpr int kLoaderWarmUp = 5;  // clocks rise, kernels are loaded
-[[maybe_unused]] constexpr int kAlone = 5;         // repeats of the stages timed alone
+constexpr int kLoaderWarmUp = 5;  // clocks rise, kernels are loaded
+constexpr int kAlone = 5;         // repeats of the stages timed alone
 
 }  // namespace
 

@@ -77,8 +77,8 @@ void resolve_device(CommonOptions& common, const Command& command) {
   using Kind = DeviceRequest::Kind;
   const DeviceRequest request = parse_device(common.device);
   if (request.kind == Kind::kCuda && !command.runs_on_cuda()) {
-    fail<DeviceError>("--device {}: this command computes on the CPU alone; use --device cpu",
-                      common.device);
+    fail<UsageError>("--device {}: this command computes on the CPU alone; use --device cpu",
+                     common.device);
   }
   DeviceChoice choice;
   if (request.kind == Kind::kAuto && has_gpu_code() && !command.runs_on_cuda()) {

@@ -58,7 +58,7 @@ std::vector<T> read(const Hdf5Reader& file, const std::string& name,
 }
 
 // An image must have one class only: otherwise it would be its own negative.
-template <class S> void check_identities(const LossData<S>& data, const std::string& name) {
+template <class S> void check_image_ids(const LossData<S>& data, const std::string& name) {
   std::unordered_map<std::int64_t, std::int64_t> label_of;
   const auto check = [&](const std::vector<std::int64_t>& image_ids,
                          const std::vector<std::int64_t>& labels, const char* what) {
@@ -151,7 +151,7 @@ LossData<S> read_loss_file(const std::string& path, LossKind kind, const std::st
   const FileAndName place = file_and_name(path);
   LossData<S> data = holds_hdf5(place.file) ? read_hdf5<S>(place, kind, labels)
                                             : read_loss_arrays<S>(path, kind, labels);
-  check_identities(data, printable(place.file));
+  check_image_ids(data, printable(place.file));
   return data;
 }
 

@@ -39,21 +39,6 @@ struct Range {
   }
 };
 
-// The slice [begin, begin + count) along the first axis.
-StoredTensor part_of(const StoredTensor& tensor, std::int64_t begin, std::int64_t count) {
-  const std::int64_t step =
-      tensor.strides.empty() ? tensor.elements() / tensor.dims[0] : tensor.strides[0];
-  StoredTensor part;
-  part.type = tensor.type;
-  part.dims = tensor.dims;
-  part.dims[0] = count;
-  part.strides = tensor.strides;
-  part.bytes = tensor.bytes.subspan(static_cast<std::size_t>(begin * step) *
-                                    static_cast<std::size_t>(bits_of(tensor.type) / 8));
-  part.big_endian = tensor.big_endian;
-  return part;
-}
-
 // Part by part, since all converted values at once would take much more memory than the file.
 void add_values(const StoredTensor& tensor, Range& range) {
   constexpr std::int64_t kMost = std::int64_t{1} << 20;
@@ -69,7 +54,7 @@ void add_values(const StoredTensor& tensor, Range& range) {
     }
     const std::int64_t piece = std::max<std::int64_t>(1, kMost / (elements / length));
     for (std::int64_t at = 0; at < length; at += piece) {
-      add_values(part_of(tensor, at, std::min(piece, length - at)), range);
+      add_values(tensor.slice(at, std::min(piece, length - at)), range);
     }
     return;
   }

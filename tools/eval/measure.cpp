@@ -3,9 +3,8 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "engine/system/signals.h"
 #include "retrieval/passes/largest_score.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/with_progress.h"
 #include "tools/common/row_lengths.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,27 +96,21 @@ Measured measure(const Context& context, const EvaluatedRows& rows, const Measur
   EvaluateOptions evaluation;
   evaluation.recall_at = options.recall_at;
   evaluation.per_query = options.per_query;
-  evaluation.interrupted = interrupted;
-  const std::int64_t count = rows.queries.count();
-  Progress progress("ranking", count, "queries", common.quiet);
-  evaluation.progress = [&](double done) {
-    progress.update(static_cast<std::int64_t>(done * static_cast<double>(count)));
-  };
 
   const auto start = std::chrono::steady_clock::now();
-  const std::optional<Metrics> metrics =
-      with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
-        return evaluate(context, queries, gallery, evaluation);
+  const Metrics metrics =
+      with_progress({"ranking", rows.queries.count(), "queries", common.quiet}, evaluation, [&] {
+        return with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+          return evaluate(context, queries, gallery, evaluation);
+        });
       });
-  progress.finish();
-  if (!metrics) stop_if_interrupted();
-  if (metrics->num_queries_valid > 0 && one_class(rows)) {
+  if (metrics.num_queries_valid > 0 && one_class(rows)) {
     notes.push_back(
         fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
                     rows.queries.name));
     note(notes.back());
   }
-  return {*metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+  return {metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
           std::move(notes)};
 }
 

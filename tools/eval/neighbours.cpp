@@ -1,14 +1,12 @@
 #include "tools/eval/neighbours.h"
 
 #include "engine/base/error.h"
-#include "engine/system/signals.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/with_progress.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
 #include "weights/written_by.h"
 
 #include <limits>
-#include <optional>
 #include <vector>
 
 namespace rk {
@@ -27,22 +25,14 @@ void NeighbourOptions::add_to(Flags& flags) {
 
 Neighbours find_neighbours(const Context& context, const EvaluatedRows& rows, const SearchFor& what,
                            const CommonOptions& common) {
-  const std::int64_t count = rows.queries.count();
-  Progress progress(what.label, count, "queries", common.quiet);
   NearestOptions options;
   options.k = what.topk;
   options.ties = what.ties;
-  options.interrupted = interrupted;
-  options.progress = [&](double done) {
-    progress.update(static_cast<std::int64_t>(done * static_cast<double>(count)));
-  };
-  std::optional<Neighbours> found =
-      with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
-        return nearest(context, queries, gallery, options);
-      });
-  progress.finish();
-  if (!found) stop_if_interrupted();
-  return std::move(*found);
+  return with_progress({what.label, rows.queries.count(), "queries", common.quiet}, options, [&] {
+    return with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+      return nearest(context, queries, gallery, options);
+    });
+  });
 }
 
 void write_neighbours(const std::string& path, const Neighbours& neighbours) {

@@ -2,11 +2,10 @@
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "engine/system/signals.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/protocols/protocol.h"
 #include "tools/cli/messages.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/with_progress.h"
 #include "tools/common/metrics_report.h"
 
 #include <fmt/ranges.h>
@@ -82,26 +81,20 @@ void measure_draws(const Context& context, const EvaluatedRows& rows, const std:
   DrawOptions options;
   options.recall_at = measures.recall_at;
   options.seed = common.seed;
-  options.interrupted = interrupted;
-  Progress progress("ranking", options.draws, "draws", common.quiet);
-  options.progress = [&](double done) {
-    progress.update(static_cast<std::int64_t>(done * options.draws));
-  };
-  const auto metrics = [&] {
-    try {
-      return vehicleid_official(context, rows.queries.view(), options);
-    } catch (const InputError& error) {
-      fail<InputError>("{}: {}", rows.queries.name, error.what());
-    }
-  }();
-  progress.finish();
-  if (!metrics) stop_if_interrupted();
+  const auto metrics =
+      with_progress({"ranking", options.draws, "draws", common.quiet}, options, [&] {
+        try {
+          return vehicleid_official(context, rows.queries.view(), options);
+        } catch (const InputError& error) {
+          fail<InputError>("{}: {}", rows.queries.name, error.what());
+        }
+      });
   check_mapped_files();
-  print("{}", draws_table(what, *metrics, options, protocol.name));
+  print("{}", draws_table(what, metrics, options, protocol.name));
   json.update({{"protocol", protocol.name + ": " + protocol_named(protocol.name).text},
                {"protocol_name", protocol.name},
                {"seed", common.seed},
-               {"metrics", draws_json(*metrics, options)}});
+               {"metrics", draws_json(metrics, options)}});
   for (const std::string& text : odd) json["notes"].push_back(text);
 }
 

@@ -3,7 +3,7 @@
 #include "engine/system/signals.h"
 #include "retrieval/metric_text.h"
 #include "retrieval/passes/largest_score.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/with_progress.h"
 
 #include <fmt/format.h>
 
@@ -30,19 +30,11 @@ Clustering cluster(const Context& context, const EvaluatedRows& rows,
   ClusteringOptions options;
   options.clusters = std::ssize(std::set<std::int64_t>(labels.begin(), labels.end()));
   options.seed = common.seed;
-  options.interrupted = interrupted;
-  constexpr std::int64_t kParts = 100;
-  Progress progress("clustering", kParts, "%", common.quiet);
-  options.progress = [&](double done) {
-    progress.update(static_cast<std::int64_t>(done * static_cast<double>(kParts)));
-  };
-  std::optional<Clustering> out =
-      with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
-        return k_means(context, queries, gallery, options);
-      });
-  progress.finish();
-  if (!out) stop_if_interrupted();
-  return *std::move(out);
+  return with_progress({"clustering", 100, "%", common.quiet}, options, [&] {
+    return with_views(rows, [&](const EmbeddingView& queries, const EmbeddingView* gallery) {
+      return k_means(context, queries, gallery, options);
+    });
+  });
 }
 
 // The name of a class or category, or its number if there are no names.

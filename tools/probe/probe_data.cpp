@@ -59,9 +59,7 @@ class ProbeData final : public Command {
     flags
         .add(
             "--data", data_,
-            "data set to look through, KIND:PATH[,key=value]; not glyphs, which are drawn, so that "
-            "there are no files to look at\n" +
-                dataset_help())
+            "data set to look through, KIND:PATH[,key=value]\n" + dataset_help(/*only_files=*/true))
         .type_name("SPEC")
         .expected(0, 1);  // a required value would swallow --help
   }

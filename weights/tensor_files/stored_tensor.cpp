@@ -52,6 +52,15 @@ bool StoredTensor::contiguous() const {
   return true;
 }
 
+StoredTensor StoredTensor::slice(std::int64_t begin, std::int64_t count) const {
+  const std::int64_t step = strides.empty() ? elements() / dims[0] : strides[0];
+  StoredTensor out = *this;
+  out.dims[0] = count;
+  out.bytes = bytes.subspan(static_cast<std::size_t>(begin * step) *
+                            static_cast<std::size_t>(bits_of(type) / 8));
+  return out;
+}
+
 std::vector<std::byte> contiguous_bytes(const StoredTensor& tensor) {
   const auto item = static_cast<std::size_t>(bits_of(tensor.type) / 8);
   const auto count = static_cast<std::size_t>(tensor.elements());

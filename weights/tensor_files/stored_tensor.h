@@ -24,6 +24,8 @@ struct StoredTensor {
 
   std::int64_t elements() const;
   bool contiguous() const;  // in C order without gaps
+  // [begin, begin + count) along the first axis; only for types of whole bytes.
+  StoredTensor slice(std::int64_t begin, std::int64_t count) const;
 };
 
 // The elements in C order, in this machine's byte order. Only for types of whole bytes.

@@ -235,10 +235,11 @@ TEST(Cli, AutoTakesTheCpuAndSaysSoWhenAsked) {
   EXPECT_TRUE(holds(result.err, "device: cpu")) << result.err;
 }
 
-TEST(Cli, CudaIsADeviceFailureWhereTheCommandHasNone) {
+// No machine could do what is asked.
+TEST(Cli, CudaIsWrongUsageWhereTheCommandComputesOnTheCpuAlone) {
   for (const char* device : {"cuda", "cuda:0"}) {
     const Finished result = run({"--data", "x", "--device", device});
-    EXPECT_EQ(result.code, 5);
+    EXPECT_EQ(result.code, 2);
     EXPECT_TRUE(result.err.starts_with(fmt::format("error: --device {}: ", device))) << result.err;
     EXPECT_TRUE(holds(result.err, "use --device cpu\n")) << result.err;
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;

@@ -1,4 +1,4 @@
-#include "kernels/cpu/batchnorm_cpu.h"
+#include "kernels/cpu/batchnorm.h"
 
 #include "engine/base/parallel.h"
 #include "kernels/blocks/batchnorm_channel.h"

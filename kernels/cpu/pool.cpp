@@ -1,4 +1,4 @@
-#include "kernels/cpu/pool_cpu.h"
+#include "kernels/cpu/pool.h"
 
 #include "engine/base/parallel.h"
 #include "kernels/simd.h"

@@ -1,4 +1,4 @@
-#include "kernels/cpu/elementwise_cpu.h"
+#include "kernels/cpu/elementwise.h"
 
 #include "engine/base/parallel.h"
 
