@@ -88,6 +88,8 @@ void Comparison::compare_table(const std::string& part, const std::string& group
       columns.push_back({name, file_.read<double>(path), Tolerance(file_, path, "tolerance")});
     }
   }
+  require(!names.empty(), group + " names nothing");
+  require(!columns.empty(), group + " has neither norm nor sum nor update_norm");
   for (std::size_t row = 0; row < names.size(); ++row) {
     const Row found = tensor(names[row]);
     if (!found) continue;

@@ -61,6 +61,7 @@ TEST(BenchStepDevice, TheRooflineIsTheLongerOfBytesAndProducts) {
 
 TEST(BenchStepDevice, KnowsTheCards) {
   EXPECT_EQ(dense_rate("NVIDIA H200", Precision::kBf16), 989e12 / 2);
+  EXPECT_EQ(dense_rate("NVIDIA GH200 480GB", Precision::kBf16), 989e12 / 2);
   EXPECT_EQ(dense_rate("NVIDIA A100-SXM4-80GB", Precision::kTf32), 156e12 / 2);
   EXPECT_EQ(dense_rate("NVIDIA H100 PCIe", Precision::kFp16), 756e12 / 2);
   EXPECT_EQ(dense_rate("another", Precision::kFp32), 0);

@@ -39,7 +39,8 @@ double dense_rate(const std::string& gpu, Precision precision) {
     std::array<double, 4> tera_flop;  // fp32, tf32, fp16, bf16
   };
   // Longer names first, since "H100" is a prefix of other boards, which are slower.
-  static constexpr std::array<Card, 7> kCards = {{{"H200 NVL", {60, 417.5, 835, 835}},
+  static constexpr std::array<Card, 8> kCards = {{{"GH200", {67, 494.5, 989, 989}},
+                                                  {"H200 NVL", {60, 417.5, 835, 835}},
                                                   {"H200", {67, 494.5, 989, 989}},
                                                   {"H100 NVL", {60, 417.5, 835, 835}},
                                                   {"H100 PCIe", {51, 378, 756, 756}},

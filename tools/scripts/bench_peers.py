@@ -99,6 +99,9 @@ def clone(name, folder):
     if os.path.isdir(into):
         return into
     environment = dict(os.environ, GIT_TERMINAL_PROMPT="0")
+    if shutil.which("git") is None:
+        print(f"left out: {owner}/{name}: git is not installed", file=sys.stderr)
+        return None
     for command in (["git", "clone", "--quiet", f"https://github.com/{owner}/{name}", into],
                     ["git", "-C", into, "checkout", "--quiet", commit]):
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -111,6 +114,8 @@ def clone(name, folder):
 
 
 def commit_of(folder):
+    if shutil.which("git") is None:
+        return "unknown"
     done = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True,
                           check=False)
     return done.stdout.strip() or "unknown"

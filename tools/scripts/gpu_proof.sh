@@ -16,7 +16,7 @@
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
 #            LIMIT=540           the most seconds for any piece; each also has a limit of its own, shown by `list`
 #            TIME=               seconds for the whole call: no piece begins after them, and a running one is ended
-#            TEST_LIMIT=         seconds for each test of `conformance` (90), and each run of `starts` and `losses` (40)
+#            TEST_LIMIT=         seconds for each test of `conformance` (120), and each run of `starts` and `losses` (40)
 #            PARALLEL=6          tests of `conformance` at a time
 #            COMMIT=...          the commit that was built, for folders without git
 #            ANYWAY=yes          begins although the trial step failed, which else ends the call with code 5
@@ -24,11 +24,12 @@
 # that start, 5 without a GPU that works.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
+self=$PWD/tools/scripts/gpu_proof.sh
 build=${BUILD:-build}
 bin=$build/bin
 python=${PYTHON:-python3}
 limit=${LIMIT:-540}
-test_limit=${TEST_LIMIT:-90}
+test_limit=${TEST_LIMIT:-120}
 run_limit=${TEST_LIMIT:-40}
 pack_every=${PACK_EVERY:-60}
 parallel=${PARALLEL:-6}
@@ -573,7 +574,7 @@ run_piece() {
   } >"$log"
   # Appending: tests beside one another print at the same time, and cat's copies at a shared offset overwrite each
   # other.
-  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$0" --inside "$name" >>"$log" 2>&1 &
+  LIMIT=$left timeout --kill-after=20 "$left" "$BASH" "$self" --inside "$name" >>"$log" 2>&1 &
   started_piece=$!
   next=$((SECONDS + pack_every))
   while kill -0 $started_piece 2>/dev/null; do

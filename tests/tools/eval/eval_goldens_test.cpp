@@ -54,6 +54,7 @@ TEST(EvalGoldens, EveryBadFileIsRefused) {
   const TemporaryFolder folder;
   const std::string json = (folder.path() / "out.json").string();
   auto paths = golden::bad_metric_cases(RK_TEST_GOLDEN "/metrics/");
+  ASSERT_GE(paths.size(), 5U);
   paths.push_back(folder.path() / "missing.h5");
   for (const auto& path : paths) {
     SCOPED_TRACE(path.filename().string());
@@ -63,7 +64,11 @@ TEST(EvalGoldens, EveryBadFileIsRefused) {
       write_embeddings(gallery, read_embeddings(Hdf5Reader(path.string()), "gallery_"));
       arguments.insert(arguments.end(), {"--gallery", gallery});
     }
-    EXPECT_EQ(run_here("eval", arguments, make_eval()).code, 3);
+    const Finished refused = run_here("eval", arguments, make_eval());
+    EXPECT_EQ(refused.code, 3);
+    const std::string named =
+        path.stem() == "gallery_other_dim" ? "g.h5" : path.filename().string();
+    EXPECT_TRUE(holds(refused.err, named)) << refused.err;
     EXPECT_FALSE(std::filesystem::exists(json));
   }
 }

@@ -52,8 +52,9 @@ class Proof(Machine):
 
     def run_script(self, script, *arguments, **variables):
         environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": "/", "RESULTS": "results"} | variables
-        return subprocess.run(["/bin/bash", str(self.path / "tools/scripts" / script), *arguments], capture_output=True,
-                              text=True, check=False, env=environment, cwd=self.path)
+        # By its name alone: a script changes to the root, where its own path no longer leads to it.
+        return subprocess.run(["/bin/bash", script, *arguments], capture_output=True, text=True, check=False,
+                              env=environment, cwd=self.path / "tools/scripts")
 
     def run_proof(self, *arguments, **variables):
         return self.run_script("gpu_proof.sh", *arguments, **variables)
