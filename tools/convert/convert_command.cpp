@@ -52,6 +52,25 @@ constexpr std::array<Format, 3> kFormats = {{
     {"h5", ".h5", "Rankine weights", checkpoint_bytes, check_checkpoint},
 }};
 
+// A kind of IN that --from can insist on.
+struct Source {
+  const char* name;
+  TensorFile::Kind kind;
+};
+
+constexpr std::array<Source, 4> kSources = {{
+    {"pth", TensorFile::Kind::kTorch},
+    {"safetensors", TensorFile::Kind::kSafetensors},
+    {"keras", TensorFile::Kind::kKeras},
+    {"h5", TensorFile::Kind::kRankine},
+}};
+
+template <class Table> std::vector<std::string> names_of(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& entry : table) names.emplace_back(entry.name);
+  return names;
+}
+
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
 // Writes in pieces, shows progress, and stops if a signal asks to.
@@ -102,13 +121,18 @@ class Convert final : public Command {
              "the folder of a run, in IN's place: its best.h5 becomes OUT, a .safetensors with, "
              "beside it, a .py that loads it with torchvision and embeds pictures, or an .onnx")
         .type_name("RUN");
-    flags.add("--from", from_, "what IN must be: auto (any), pth, safetensors, keras or h5")
-        .check(one_of({"auto", "pth", "safetensors", "keras", "h5"}));
+    std::vector<std::string> sources = names_of(kSources);
+    sources.insert(sources.begin(), "auto");
+    flags
+        .add("--from", from_,
+             fmt::format("what IN must be, auto (any) or one of {}",
+                         fmt::join(names_of(kSources), ", ")))
+        .check(one_of(sources));
     flags
         .add("--to", to_,
              "h5 (Rankine's), safetensors, or onnx (a graph that onnxruntime and TensorRT "
              "run); empty: as OUT's name ends")
-        .check(one_of({"h5", "safetensors", "onnx"}));
+        .check(one_of(names_of(kFormats)));
     flags
         .add("--arch", arch_,
              fmt::format("{}; empty: as the shapes say", fmt::join(network_names(), ", ")))
@@ -189,12 +213,8 @@ class Convert final : public Command {
       file = read_tensors(read_pieces(common), in_, {.check_crc = !no_crc_});
     }
     stop_if_interrupted();
-    using Kind = TensorFile::Kind;
-    const Kind wanted = from_ == "pth"           ? Kind::kTorch
-                        : from_ == "safetensors" ? Kind::kSafetensors
-                        : from_ == "keras"       ? Kind::kKeras
-                                                 : Kind::kRankine;
-    if (from_ != "auto" && file.kind != wanted) {
+    for (const Source& source : kSources) {
+      if (from_ != source.name || file.kind == source.kind) continue;
       fail<InputError>("{}: is {}, not what --from {} says; leave --from out", in_, file.format,
                        from_);
     }
