@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <optional>
 #include <set>
@@ -208,7 +209,7 @@ TEST_F(GraphRunnerTest, WhatProgressThrowsEndsTheBuilding) {
   const Context gpu(2, Device{.cuda = true});
   std::vector<Graph> graphs;
   for (std::int64_t c = 1; c <= 20; ++c) graphs.push_back(convolution(c));
-  struct Stopped {};
+  struct Stopped : std::exception {};
   EXPECT_THROW(build_graphs(gpu, graphs, [](std::int64_t, std::int64_t) { throw Stopped(); }),
                Stopped);
 }

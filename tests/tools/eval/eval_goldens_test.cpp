@@ -1,6 +1,7 @@
 // The golden cases through the program, as a user's files.
 #include "retrieval/files/embeddings_file.h"
 #include "tests/support/goldens/metric_goldens.h"
+#include "tests/support/messages.h"
 #include "tests/support/program_run.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/eval/eval_command.h"
