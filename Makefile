@@ -115,7 +115,7 @@ help:
 	@echo 'make test-gpu                 run the tests that need an NVIDIA GPU; fails where there is none'
 	@echo 'make test-gpu SEEDS=n         the same on a GPU that the host emulates, with n orders of summation'
 	@echo 'make test-sanitizers          unit tests under AddressSanitizer, UBSan and ThreadSanitizer'
-	@echo 'make test-kills KILLS=n         kill training n times (100) in each configuration: equal bits in the end'
+	@echo 'make test-kills KILLS=n       kill training n times (100) in each configuration: equal bits in the end'
 	@echo 'make test-faults              let every system call of a run fail, one after the other'
 	@echo 'make fuzz SECONDS=n           made-up input for every parser, n seconds in all (600); see tests/fuzz'
 	@echo 'make bench                    time a step, the losses, evaluation and the loader'

@@ -181,12 +181,17 @@ inline constexpr const char* kReportScript = R"js(
   var said = make("span", bar);
   said.setAttribute("role", "status");
   browser.insertBefore(bar, browser.firstChild);
+  // Without case and accents, which file systems write in two ways.
+  function plain(text) {
+    return text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase().trim();
+  }
   function alone() { return single.getAttribute("aria-pressed") === "true"; }
   function update() {
-    var words = find.value.toLowerCase();
+    var words = plain(find.value).split(/\s+/);
     shown = cards.filter(function (card) {
       if (group.value) { if (card.parentNode.dataset.group !== group.value) { return false; } }
-      return card.dataset.find.toLowerCase().indexOf(words) !== -1;
+      var text = plain(card.dataset.find);
+      return words.every(function (word) { return text.indexOf(word) !== -1; });
     });
     at = Math.max(0, Math.min(at, shown.length - 1));
     cards.forEach(function (card) {
@@ -197,7 +202,8 @@ inline constexpr const char* kReportScript = R"js(
       section.hidden = !section.querySelector("article:not([hidden])");
     });
     before.hidden = after.hidden = !alone();
-    said.textContent = alone() ? (shown.length ? at + 1 : 0) + " of " + shown.length
+    if (!shown.length) { said.textContent = "nothing matches"; return; }
+    said.textContent = alone() ? at + 1 + " of " + shown.length
                                : shown.length + (shown.length === 1 ? " query" : " queries");
   }
   function move(by) {

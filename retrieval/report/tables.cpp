@@ -273,7 +273,8 @@ std::string classes_section(const Report& report) {
 std::string facts_list(const ReportFacts& facts) {
   std::string out = "<dl>\n";
   for (const auto& [name, value] : facts) {
-    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name),
+                       escaped(value.empty() ? "none" : value));
   }
   return out + "</dl>\n";
 }

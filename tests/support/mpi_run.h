@@ -1,7 +1,11 @@
 // The words in front of a program's own that start it as several processes through mpiexec: on
 // this machine alone, also for root, and also with more processes than cores. Where one process
 // fails, mpiexec kills the others at once: its grace of a second is most of what such a test takes.
+// Its own files lie in a folder of this test program: those of every mpiexec on the machine lie in
+// one otherwise, which the first to end removes while another begins.
 #pragma once
+
+#include "tests/support/temporary_folder.h"
 
 #include <string>
 #include <vector>
@@ -11,6 +15,7 @@ namespace rk {
 inline bool has_mpi() { return !std::string(RK_MPIEXEC).empty(); }
 
 inline std::vector<std::string> mpiexec(int processes) {
+  static const TemporaryFolder sessions;
   return {"/usr/bin/env",
           "OMPI_ALLOW_RUN_AS_ROOT=1",
           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
@@ -18,6 +23,7 @@ inline std::vector<std::string> mpiexec(int processes) {
           "OMPI_MCA_oob_tcp_if_include=lo",
           "OMPI_MCA_btl=self,vader",
           "OMPI_MCA_odls_base_sigkill_timeout=0",
+          "OMPI_MCA_orte_tmpdir_base=" + sessions.path().string(),
           RK_MPIEXEC,
           "-n",
           std::to_string(processes)};

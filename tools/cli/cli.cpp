@@ -14,6 +14,7 @@
 #include "tools/cli/threads.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 
@@ -141,6 +142,8 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   // Report an unknown argument first: it is a likelier mistake than the required argument that is
   // missing because of it.
   const std::vector<std::string> unknown = app.remaining(true);
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
   if (!unknown.empty()) {
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
     if (word.starts_with('-')) {
@@ -149,12 +152,13 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
       return fmt::format("{}: no such flag; {}", word,
                          advice.starts_with("known") ? "see --help" : advice);
     }
-    std::vector<std::string> names;
-    for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
     if (&inner == &app && !names.empty()) {
       return fmt::format("{}: no such subcommand; {}", word, suggestion(word, names));
     }
     return fmt::format("{}: not expected here; see --help", word);
+  }
+  if (&inner == &app && !names.empty()) {
+    return fmt::format("no subcommand; give one of {}; see --help", fmt::join(names, ", "));
   }
   return fmt::format("{}; see --help", error.what());
 }

@@ -187,8 +187,8 @@ void check_folder(const OutputFile& output) {
                      output.path, folder.string(), output.flag);
   }
   if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
-    fail<InputError>("{}: cannot be written: {} ({}); give another {}", output.path,
-                     folder.empty() ? "this folder" : folder.string(), std::strerror(errno),
+    fail<InputError>("{}: cannot be written: {}: {}; give another {}", output.path,
+                     folder.empty() ? "the working folder" : folder.string(), std::strerror(errno),
                      output.flag);
   }
 }

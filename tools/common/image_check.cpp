@@ -49,9 +49,11 @@ void write_list(const std::string& folder, const std::vector<std::string>& reaso
     write_list(folder, bad);
     where = fmt::format(", all listed in {}", list_path(folder));
   }
-  fail<InputError>("{} ({} of {}{} cannot be read{}; --max-bad {} trains on the others)", bad[0],
-                   bad.size(), all ? "" : "the first ", counted(looked_at, "image"), where,
-                   bad.size());
+  const std::string advice = std::ssize(bad) == looked_at
+                                 ? "convert them to JPEG or PNG"
+                                 : fmt::format("--max-bad {} trains on the others", bad.size());
+  fail<InputError>("{} ({} of {}{} cannot be read{}; {})", bad[0], bad.size(),
+                   all ? "" : "the first ", counted(looked_at, "image"), where, advice);
 }
 
 }  // namespace

@@ -142,8 +142,9 @@ std::vector<std::string> TrainRecord::comparison(double best, std::int64_t epoch
   const bool defined = !std::isnan(number_or(after, monitor.c_str(), std::nan("")));
   if (!better && defined) {
     lines.push_back(fmt::format(
-        "no epoch had a higher {} than the start, so that best.h5 is no better by that than what "
-        "the run began with: train for more epochs, on more images, or with a smaller --lr",
+        "no epoch had a higher {} than the start, so that by it what the run began with is better "
+        "than "
+        "best.h5 or as good: train for more epochs, on more images, or with a smaller --lr",
         monitor));
   }
   return lines;

@@ -407,6 +407,7 @@ TEST(Cli, SubcommandMistakesNameTheNearest) {
   EXPECT_EQ(run_bench({"loss", "--dta", "x"}, ran), 2);
   const std::string err = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(holds(err, "los: no such subcommand; did you mean loss?")) << err;
+  EXPECT_TRUE(holds(err, "error: no subcommand; give one of loss, eval; see --help")) << err;
   EXPECT_TRUE(holds(err, "--dta: no such flag; did you mean --data?")) << err;
   EXPECT_EQ(ran, "");
 }

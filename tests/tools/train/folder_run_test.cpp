@@ -535,6 +535,17 @@ TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
   }
 }
 
+// There are no others to train on.
+TEST_F(FolderRun, WhereNoPictureCanBeReadConvertingThemIsAdvised) {
+  for (const char* name : {"webp/c0/0.png", "webp/c0/1.png", "webp/c1/0.png", "webp/c1/1.png"}) {
+    folder_->write(name, "RIFF....WEBP");
+  }
+  const Finished refused = train("webp", "webp_run", {"--test-data", flat()});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err, "4 of 4 images cannot be read")) << refused.err;
+  EXPECT_TRUE(holds(refused.err, "; convert them to JPEG or PNG)\n")) << refused.err;
+}
+
 TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
   folder_->classes("spoilt/c", 6, 4);
   for (const char* name : {"spoilt/c0/1.png", "spoilt/c2/0.png", "spoilt/c4/3.png"}) {

@@ -110,7 +110,8 @@ TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
   const std::vector<std::string> settings = {
       "--bn",     "frozen", "--momentum", "0", "--loss", "smooth_ap:tau=0.1",
       "--epochs", "2",      "--batches",  "3"};
-  ASSERT_EQ(run(command(1, "one", settings)).code, 0);
+  const Finished one = run(command(1, "one", settings));
+  ASSERT_EQ(one.code, 0) << one.err;
   const Finished two = run(command(2, "two", settings));
   ASSERT_EQ(two.code, 0) << two.err;
   EXPECT_NE(two.err.find("processes: 2, 8 images of a batch each"), std::string::npos) << two.err;
@@ -130,7 +131,8 @@ TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
 // the bits of an undisturbed run.
 TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
   const std::vector<std::string> settings = {"--bn", "train", "--epochs", "2", "--batches", "8"};
-  ASSERT_EQ(run(command(2, "straight", on_pictures(settings))).code, 0);
+  const Finished straight = run(command(2, "straight", on_pictures(settings)));
+  ASSERT_EQ(straight.code, 0) << straight.err;
   const Finished stopped =
       run(second_fails(command(1, "stopped", on_pictures(settings)), fmt::format("s{}", SIGUSR1)));
   ASSERT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
