@@ -22,7 +22,7 @@ body { margin: 0 auto; max-width: 72rem; padding: 1.2rem; background: var(--pape
 h1 { font-size: 1.6rem; line-height: 1.2; margin: .4rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 .5rem; padding-top: .6rem;
   border-top: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; }
+h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; overflow-wrap: anywhere; }
 p { margin: .4rem 0 .8rem; max-width: 46rem; overflow-wrap: anywhere; }
 .remark, figcaption + .legend, .under { color: var(--quiet); font-size: .9rem; }
 .remark { margin: .2rem 0; }
