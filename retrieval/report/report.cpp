@@ -44,8 +44,7 @@ std::string training(const Report& report) {
   const std::vector<Chart> all = learning_charts(report);
   if (!all.empty()) return charts(all, "learning");
   return "<p>Nothing is known of the training: the embeddings come from a file, or no "
-         "metrics.jsonl "
-         "of a run lies beside the network.</p>\n";
+         "metrics.jsonl of a run lies beside the network.</p>\n";
 }
 
 std::string origin(const Report& report) {

@@ -122,7 +122,8 @@ void expect_harmless(const std::string& page) {
   const PageElement root = read_page(page);
   const auto scripts = find_all(root, "script");
   ASSERT_EQ(scripts.size(), 1U);
-  // What is typed and what is looked through are compared in lower case.
+  // What is typed and what is looked through are compared in lower case and without accents.
+  EXPECT_TRUE(holds(scripts[0]->text, ".toLowerCase().trim()"));
   EXPECT_TRUE(holds(scripts[0]->text, "plain(find.value)"));
   EXPECT_TRUE(holds(scripts[0]->text, "plain(card.dataset.find)"));
   const auto styles = find_all(root, "style");

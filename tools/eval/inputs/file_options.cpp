@@ -53,8 +53,7 @@ void FileOptions::add_to(Flags& flags) {
       "--embeddings", embeddings,
       "rows to measure: HDF5 with /embeddings and /labels, .npy, .npz or safetensors (float16, 32 "
       "or 64, in safetensors also bfloat16; [N, D]); FILE:NAME takes the array NAME, else the one "
-      "called embeddings, features, x "
-      "or arr_0, or the only matrix there is");
+      "called embeddings, features, x or arr_0, or the only matrix there is");
   rows.type_name("FILE");
   flags
       .add("--labels", labels,
