@@ -4,6 +4,8 @@
 #include "engine/base/sanitizers.h"
 #include "tests/data/picture_folder.h"
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <new>

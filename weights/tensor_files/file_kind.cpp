@@ -46,7 +46,7 @@ std::string other_kind(std::string_view text) {
   if (front.starts_with("version https://git-lfs")) {
     return "is a pointer of git-lfs, not the file itself; run `git lfs pull` where it comes from";
   }
-  if (front.starts_with("{") && text.find("\"weight_map\"") != text.npos) {
+  if (front.starts_with('{') && text.find("\"weight_map\"") != text.npos) {
     return "is the index of a model in several files; give the .safetensors that it names";
   }
   if (front.starts_with("\x1f\x8b")) return "is compressed by gzip; unpack it first";
