@@ -16,6 +16,7 @@
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/progress.h"
 #include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
 
@@ -292,13 +293,20 @@ class BenchStep final : public Command {
     };
 
     std::vector<double> steps, floors, shares;
-    timed.run();
+    std::int64_t passes = 0;  // each repetition has one of the step and one of the floor
+    Progress progress("timing", 1 + 2 * static_cast<std::int64_t>(repeats_), "steps", common.quiet);
+    const auto passed = [&](double ms) {
+      progress.update(++passes);
+      return ms;
+    };
+    passed(timed.run());
     for (int r = 0; r < repeats_; ++r) {
       stop_if_interrupted();
-      steps.push_back(timed.run());
-      floors.push_back(floor());
+      steps.push_back(passed(timed.run()));
+      floors.push_back(passed(floor()));
       shares.push_back(floors.back() / steps.back());
     }
+    progress.finish();
     const Timing step_time = summarize(steps), floor_time = summarize(floors);
     const Timing share = summarize(shares);
 

@@ -137,6 +137,14 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return flags;
 }
 
+// What a word without a flag may have been meant for.
+std::string what_for(const std::string& word, const CLI::App& app) {
+  std::error_code ignored;
+  const bool takes_data = app.get_option_no_throw("--data") != nullptr;
+  if (!takes_data || !std::filesystem::is_directory(word, ignored)) return "see --help";
+  return fmt::format("as data it is --data folder:{}; see --help", shell_word(word));
+}
+
 std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
   CLI::App& inner = innermost(app);
   // Report an unknown argument first: it is a likelier mistake than the required argument that is
@@ -155,7 +163,7 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
     if (&inner == &app && !names.empty()) {
       return fmt::format("{}: no such subcommand; {}", word, suggestion(word, names));
     }
-    return fmt::format("{}: not expected here; see --help", word);
+    return fmt::format("{}: not expected here; {}", word, what_for(word, inner));
   }
   if (&inner == &app && !names.empty()) {
     return fmt::format("no subcommand; give one of {}; see --help", fmt::join(names, ", "));

@@ -399,6 +399,23 @@ TEST(Cli, SubcommandTakesItsFlagsAndTheCommonOnes) {
   EXPECT_EQ(ran, "eval");
 }
 
+// A folder without its flag is likelier data than anything else.
+TEST(Cli, AFolderWithoutItsFlagIsTakenForData) {
+  const TemporaryFolder folder;
+  folder.write("my photos/readme.txt", "");
+  std::string ran;
+  testing::internal::CaptureStderr();
+  const std::string path = folder.path() / "my photos", file = path + "/readme.txt";
+  EXPECT_EQ(run_bench({"eval", path.c_str()}, ran), 2);
+  EXPECT_EQ(run_bench({"eval", file.c_str()}, ran), 2);
+  const std::string err = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(holds(
+      err, path + ": not expected here; as data it is --data folder:'" + path + "'; see --help\n"))
+      << err;
+  EXPECT_TRUE(holds(err, "/readme.txt: not expected here; see --help\n")) << err;
+  EXPECT_EQ(ran, "");
+}
+
 TEST(Cli, SubcommandMistakesNameTheNearest) {
   std::string ran;
   testing::internal::CaptureStderr();
