@@ -12,10 +12,10 @@
 namespace rk {
 namespace {
 
-// Size of the drawing in its own units: text of size 13 stays readable on a phone, where 480 units
-// are some 340 pixels.
-constexpr double kWidth = 480, kHeight = 300;
-constexpr double kLeft = 72, kRight = 14, kTop = 12, kBottom = 46;
+// Size of the drawing in its own units: text of size 14 stays readable on a phone and in three
+// columns, where 400 units are some 350 pixels.
+constexpr double kWidth = 400, kHeight = 270;
+constexpr double kLeft = 72, kRight = 14, kTop = 12, kBottom = 48;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
 constexpr std::size_t kMostMarks = 40;  // a series of up to so many points has a mark on each
 constexpr std::size_t kFewMarks = 12;   // about so many marks on a series of more points
@@ -23,7 +23,7 @@ constexpr std::size_t kMostRows = 256;  // of a table
 constexpr double kSlack = 1e-6;         // of a step: 0.6 is not exactly 3 steps of 0.2
 constexpr double kSignWidth = 9;        // of the sign over a vertical line
 // Shares of an axis: what one digit of a label takes, and what keeps two labels apart.
-constexpr double kDigit = 0.018, kApart = 0.02;
+constexpr double kDigit = 0.025, kApart = 0.025;
 
 // 1, 2 or 5 times a power of ten: the smallest step with at most `count` of them in `range`.
 double round_step(double range, double count) {
@@ -126,7 +126,7 @@ std::string axes(const Chart& chart, const Frame& frame) {
     const double x = frame.left(frame.x.ticks()[i]);
     out += fmt::format(
         R"(<path class="grid" d="M{:.1f} {}V{}"/><text class="tx" x="{:.1f}" y="{}">{}</text>)", x,
-        kTop, bottom, x, bottom + 17, frame.x.labels()[i]);
+        kTop, bottom, x, bottom + 18, frame.x.labels()[i]);
   }
   out += fmt::format(R"(<path class="axis" d="M{} {}V{}H{}"/>)", kLeft, kTop, bottom, right);
   out += fmt::format(R"(<text class="tx name" x="{}" y="{}">{}</text>)", kLeft + kPlotWidth / 2,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace rk {
@@ -55,7 +56,7 @@ const RecordedEpoch* evaluated_epoch(const ReportedRun& run) {
 }
 
 // The similarities of one run, in display order.
-std::vector<Similarities> similarities_of(const ReportedRun& run) {
+std::vector<Similarities> similarities_of(const Report& report, const ReportedRun& run) {
   std::vector<Similarities> all;
   if (const RecordedEpoch* epoch = evaluated_epoch(run)) {
     all.push_back({"Training classes", epoch->training.jsd, epoch->training.positives,
@@ -65,8 +66,10 @@ std::vector<Similarities> similarities_of(const ReportedRun& run) {
                        : fmt::format("Held out while training ({})", run.record->held_out),
                    epoch->held_out.jsd, epoch->held_out.positives, epoch->held_out.negatives});
   }
-  all.push_back({"Evaluated here", run.metrics.pairs.jsd, run.metrics.pairs.positive_histogram,
-                 run.metrics.pairs.negative_histogram});
+  if (!report.scores_leave_range) {
+    all.push_back({"Evaluated here", run.metrics.pairs.jsd, run.metrics.pairs.positive_histogram,
+                   run.metrics.pairs.negative_histogram});
+  }
   std::erase_if(all, [](const Similarities& each) {
     return !has_pairs(each.positives) && !has_pairs(each.negatives);
   });
@@ -129,14 +132,10 @@ Chart chart_of_sets(const Report& report, const std::string& title, const std::s
   return chart;
 }
 
-Chart loss_chart(const Report& report) {
-  Chart chart{.title = "Loss",
-              .description = report.runs.size() > 1
-                                 ? "Mean over an epoch's batches; values of different losses are "
-                                   "not comparable."
-                                 : "Mean over an epoch's batches.",
-              .x = {.label = "epoch", .whole = true},
-              .y = {.label = "loss"}};
+// A chart for each loss, since values of different losses are not comparable.
+std::vector<Chart> loss_charts(const Report& report) {
+  std::vector<Chart> charts;
+  std::map<std::string, std::size_t> chart_of;
   int colour = 0;
   for (const ReportedRun& run : report.runs) {
     if (!run.record) continue;
@@ -147,9 +146,18 @@ Chart loss_chart(const Report& report) {
       loss.x.push_back(static_cast<double>(epoch.epoch));
       loss.y.push_back(epoch.loss);
     }
-    if (!loss.x.empty()) chart.series.push_back(std::move(loss));
+    if (loss.x.empty()) continue;
+    const std::string& name = run.record->loss;
+    const auto [chart, is_new] = chart_of.try_emplace(name, charts.size());
+    if (is_new) {
+      charts.push_back({.title = name.empty() ? "Loss" : fmt::format("Loss ({})", name),
+                        .description = "Mean over an epoch's batches.",
+                        .x = {.label = "epoch", .whole = true},
+                        .y = {.label = "loss"}});
+    }
+    charts[chart->second].series.push_back(std::move(loss));
   }
-  return chart;
+  return charts;
 }
 
 }  // namespace
@@ -158,7 +166,7 @@ std::vector<Chart> similarity_charts(const Report& report) {
   std::vector<std::pair<const ReportedRun*, Similarities>> all;
   double low = 1, high = -1, top = 0;
   for (const ReportedRun& run : report.runs) {
-    for (Similarities& each : similarities_of(run)) {
+    for (Similarities& each : similarities_of(report, run)) {
       widen(each.positives, low, high, top);
       widen(each.negatives, low, high, top);
       all.emplace_back(&run, std::move(each));
@@ -270,16 +278,15 @@ Chart precision_chart(const Report& report) {
 }
 
 std::vector<Chart> learning_charts(const Report& report) {
-  std::vector<Chart> all = {
-      loss_chart(report),
-      chart_of_sets(report, "R@1", "Share of queries whose first result is right.",
-                    &RecordedSet::recall_at_1),
-      chart_of_sets(report, "MAP@R",
-                    "Where training classes rise and held-out ones do not, the network "
-                    "overfits.",
-                    &RecordedSet::map_at_r),
-      chart_of_sets(report, "JSD", "How far apart similarities of one class and of others lie.",
-                    &RecordedSet::jsd)};
+  std::vector<Chart> all = loss_charts(report);
+  const auto add = [&](const std::string& title, const std::string& remark,
+                       double RecordedSet::*value) {
+    all.push_back(chart_of_sets(report, title, remark, value));
+  };
+  add("R@1", "Share of queries whose first result is right.", &RecordedSet::recall_at_1);
+  add("MAP@R", "Where training classes rise and held-out ones do not, the network overfits.",
+      &RecordedSet::map_at_r);
+  add("JSD", "How far apart similarities of one class and of others lie.", &RecordedSet::jsd);
   std::erase_if(all, [](const Chart& chart) { return chart.series.empty(); });
   return all;
 }

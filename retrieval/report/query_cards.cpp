@@ -1,5 +1,6 @@
 #include "retrieval/report/query_cards.h"
 
+#include "retrieval/report/cards.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/query_choice.h"
 #include "retrieval/report/thumbnails.h"
@@ -14,24 +15,13 @@ namespace {
 constexpr std::size_t kQueries = 24, kQueriesOfTwo = 12;  // per group, for one run and for two
 constexpr std::size_t kResults = 8, kResultsOfTwo = 7;    // per query, for one run and for two
 
-std::string path_of(const EmbeddingSet& set, std::int64_t row) {
-  const auto at = static_cast<std::size_t>(row);
-  return at < set.paths.size() ? set.paths[at] : fmt::format("row {}", row);
-}
-
-std::string file_of(const EmbeddingSet& set, std::int64_t row) {
-  const std::string path = path_of(set, row);
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
-}
-
 class Cards {
  public:
   explicit Cards(const Report& report)
       : report_(report),
         queries_(*report.queries),
         gallery_(report.gallery != nullptr ? *report.gallery : *report.queries),
-        pictures_(report),
+        pictures_(report.picture),
         two_(report.runs.size() > 1) {}
 
   std::string group(const std::string& name, const std::string& title, const std::string& remark,
@@ -55,7 +45,8 @@ class Cards {
     for (const ReportedRun& run : report_.runs) {
       out += fmt::format("<p class=\"under\">{}</p>\n", escaped(said_of(run, query)));
       out += "<ul class=\"row\">\n";
-      if (&run == report_.runs.data()) out += asked(query, of);
+      if (&run == report_.runs.data())
+        out += query_item(pictures_, queries_, query, fmt::format("query of class {}", of));
       out += results(run, query, label) + "</ul>\n";
     }
     return out + "</article>\n";
@@ -67,13 +58,6 @@ class Cards {
     return fmt::format("{}{} to find; the first is result {} of {}; average precision {:.4f}",
                        two_ ? run.name + ": " : "", all.num_relevant[q], all.first_hit_rank[q],
                        all.num_candidates[q], all.ap[q]);
-  }
-
-  std::string asked(std::int64_t query, const std::string& of) {
-    return fmt::format(
-        "<li class=\"item asked\">{}<b>query</b><span class=\"clip\">{}</span></li>\n",
-        pictures_.element(false, query, fmt::format("query of class {}", of)),
-        escaped(file_of(queries_, query)));
   }
 
   std::string results(const ReportedRun& run, std::int64_t query, std::int64_t label) {
@@ -106,11 +90,6 @@ class Cards {
 };
 
 }  // namespace
-
-std::string class_name(const EmbeddingSet& set, std::int64_t label) {
-  const bool named = label >= 0 && static_cast<std::size_t>(label) < set.classes.size();
-  return named ? set.classes[static_cast<std::size_t>(label)] : fmt::format("label {}", label);
-}
 
 std::string query_browser(const Report& report) {
   constexpr std::uint64_t kSeed = 0;  // fixed: the same data always show the same queries

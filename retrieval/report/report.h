@@ -7,23 +7,19 @@
 // queries: most of it is some 400 thumbnails of 96 pixels.
 #pragma once
 
-#include "data/images/image.h"
 #include "retrieval/evaluate.h"
 #include "retrieval/nearest.h"
 #include "retrieval/passes/embedding_set.h"
 #include "retrieval/report/learning_record.h"
+#include "retrieval/report/page.h"
+#include "retrieval/report/thumbnails.h"
 #include "retrieval/statistics/bootstrap.h"
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace rk {
-
-using ReportFacts = std::vector<std::pair<std::string, std::string>>;  // name, value
 
 struct ReportedRun {
   std::string name;                      // in legends and tables: "runs/a"
@@ -47,15 +43,13 @@ struct Report {
   std::optional<RankIntervals> difference;  // for two runs: the second minus the first
   double confidence = 0.95;                 // of all intervals
   std::string resampled = "queries";        // the units drawn for the intervals
-  // Returns the image of a row of the gallery or of the queries; throws InputError if it cannot be
-  // read. If not set, there are no images, and no_pictures says why.
-  std::function<Image(bool gallery, std::int64_t row)> picture;
+  PictureOf picture;  // not set: there are no pictures, and no_pictures says why
   std::string no_pictures;
+  std::string no_training;  // why no run has a record; empty without a record: training is left out
+  // Rows are longer than 1, so that scores leave [-1, 1] and histograms count them at their ends.
+  bool scores_leave_range = false;
   ReportFacts facts;  // of the evaluation: command, version, date
 };
-
-// The beginning of every page, by which a program recognises its own.
-inline constexpr const char* kReportBegins = "<!DOCTYPE html>\n<!-- A report by Rankine -->\n";
 
 std::string report_page(const Report& report);
 

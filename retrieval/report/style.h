@@ -64,8 +64,8 @@ figcaption { font-weight: 600; overflow-wrap: anywhere; }
 .legend { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 0 1rem;
   list-style: none; padding: 0; margin: .1rem 0; font-size: .9rem; }
 .legend svg { vertical-align: -2px; }
-.plot { display: block; width: 100%; height: auto; overflow: visible; }
-.plot text { font-size: 13px; fill: var(--quiet); }
+.plot { display: block; width: 100%; max-width: 28rem; height: auto; overflow: visible; }
+.plot text { font-size: 14px; fill: var(--quiet); }
 .plot .tx { text-anchor: middle; }
 .plot .ty { text-anchor: end; }
 .plot .name { fill: var(--ink); }
@@ -85,7 +85,7 @@ figcaption { font-weight: 600; overflow-wrap: anywhere; }
 summary { cursor: pointer; color: var(--link); padding: .25rem 0; font-size: .9rem; }
 .query { border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .8rem;
   margin: .8rem 0; }
-.query h4 { margin: 0 0 .1rem; font-size: 1rem; overflow-wrap: anywhere; }
+.query h3, .query h4 { margin: 0 0 .1rem; font-size: 1rem; overflow-wrap: anywhere; }
 .query p { margin: 0 0 .5rem; }
 .row { display: flex; flex-wrap: wrap; gap: .6rem; margin: 0 0 .4rem; padding: 0;
   list-style: none; }
@@ -164,6 +164,7 @@ inline constexpr const char* kReportScript = R"js(
   bar.className = "bar";
   var group = make("select", make("label", bar, "Show "));
   make("option", group, "all queries").value = "";
+  group.parentNode.hidden = !groups.length;
   groups.forEach(function (section) {
     make("option", group, section.querySelector("h3").textContent).value = section.dataset.group;
   });

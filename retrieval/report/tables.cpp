@@ -1,9 +1,9 @@
 #include "retrieval/report/tables.h"
 
 #include "retrieval/metric_text.h"
+#include "retrieval/report/cards.h"
 #include "retrieval/report/confusions.h"
 #include "retrieval/report/html.h"
-#include "retrieval/report/query_cards.h"
 #include "retrieval/statistics/per_class.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,9 @@ std::vector<Row> rows_of(const Report& report) {
   rows.push_back(plain_row(report, "ROC-AUC", "chance that a pair of one class is the more similar",
                            [](const Metrics& m) { return m.pairs.roc_auc; }));
   rows.push_back(plain_row(report, "JSD",
-                           "how far similarities of one class and of others lie apart",
+                           report.scores_leave_range
+                               ? "says little: scores leave [-1, 1]"
+                               : "how far similarities of one class and of others lie apart",
                            [](const Metrics& m) { return m.pairs.jsd; }));
   rows.push_back(plain_row(report, "mean of positives", "similarity of pairs of one class",
                            [](const Metrics& m) { return m.pairs.pos_mean; }));
@@ -268,15 +270,6 @@ std::string classes_section(const Report& report) {
   for (const ReportedRun& run : report.runs) tables.push_back(confusions(report, run));
   return fmt::format("<div class=\"tables\">\n<div>{}</div>\n</div>\n",
                      fmt::join(tables, "</div>\n<div>"));
-}
-
-std::string facts_list(const ReportFacts& facts) {
-  std::string out = "<dl>\n";
-  for (const auto& [name, value] : facts) {
-    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name),
-                       escaped(value.empty() ? "none" : value));
-  }
-  return out + "</dl>\n";
 }
 
 }  // namespace rk

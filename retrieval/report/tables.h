@@ -1,4 +1,4 @@
-// The tables of a report: metrics with their intervals, classes, and the origin of the results.
+// The tables of a report: metrics with their intervals, and classes.
 #pragma once
 
 #include "retrieval/report/report.h"
@@ -13,7 +13,5 @@ std::string metrics_section(const Report& report);
 
 // The hardest classes, or for two runs the classes that differ most, and the most confused classes.
 std::string classes_section(const Report& report);
-
-std::string facts_list(const ReportFacts& facts);
 
 }  // namespace rk

@@ -29,7 +29,7 @@ std::string Thumbnails::element(bool gallery, std::int64_t row, const std::strin
   const auto [at, fresh] = uris_.try_emplace({gallery, row});
   if (fresh) {
     try {
-      at->second = thumbnail_uri(report_.picture(gallery, row));
+      at->second = thumbnail_uri(picture_(gallery, row));
     } catch (const InputError&) {
       // The image existed when it was embedded; the page says that it cannot be read any more.
     }

@@ -146,7 +146,7 @@ TEST_F(GpuEvalRun, PicturesAreLookedUpInAnIndex) {
   const auto search = [&](const std::string& index, const std::vector<std::string>& on_gpu = {}) {
     const Both both = eval({"--checkpoint", network, "--index", in(index), "--topk", "12",
                             "--query", in("pics/test/t0"), in("pics/test/t1/2.png"),
-                            in("rotated.png"), "--sheet", in("sheet.png")},
+                            in("rotated.png"), "--report", in("search.html")},
                            on_gpu);
     EXPECT_EQ(both.gpu["device"], "cuda:0");
     EXPECT_EQ(both.cpu["device"], "cpu");

@@ -147,8 +147,8 @@ TEST(Chart, BinsReachTheirCounts) {
                                     .series = {s}});
   const auto paths = find_all(figure, "path", "area");
   ASSERT_EQ(paths.size(), 2U);
-  // The plot is 394 x 242 at (72, 12): from the bottom to a third, to the top, and down again.
-  EXPECT_EQ(paths[1]->attribute("d"), "M72.0 254.0V173.3H269.0V12.0H466.0V254.0");
+  // The plot is 314 x 210 at (72, 12): from the bottom to a third, to the top, and down again.
+  EXPECT_EQ(paths[1]->attribute("d"), "M72.0 222.0V152.0H229.0V12.0H386.0V222.0");
 }
 
 // A histogram's table that leaves bins out has another sum than the chart.
@@ -199,7 +199,7 @@ TEST(Chart, NoWordsLieAcrossTheData) {
   const auto points = points_of(line);
   const auto signs = {points_of(*find_all(plot, "path", "m0").at(0)).at(0),
                       points_of(*find_all(plot, "path", "m1").at(0)).at(0)};
-  EXPECT_EQ(line.attribute("d"), fmt::format("M{:.1f} 12V254", points.at(0).first));
+  EXPECT_EQ(line.attribute("d"), fmt::format("M{:.1f} 12V222", points.at(0).first));
   for (const auto& [x, y] : signs) EXPECT_LT(y, 12);
   EXPECT_NEAR(signs.begin()->first + 4, points.at(0).first, 0.1);
   // Two of one place stand side by side.

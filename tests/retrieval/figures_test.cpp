@@ -61,7 +61,8 @@ class Figures : public testing::Test {
     for (int i = 0; i < 5; ++i) {
       out.metrics.pairs.curve.push_back({share(), 0.2 * i + 0.1, 0.1 * i + 0.5, share()});
     }
-    out.record = LearningRecord{.epochs = {}, .evaluated = 1 + below(3), .held_out = "split val"};
+    out.record = LearningRecord{
+        .epochs = {}, .evaluated = 1 + below(3), .loss = "", .held_out = "split val"};
     for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
       out.record->epochs.push_back({.epoch = epoch,
                                     .loss = epoch > 0 ? share() : std::nan(""),
@@ -200,6 +201,38 @@ TEST_F(Figures, SimilaritiesAreThoseOfTheEvaluatedEpochAndOfTheReport) {
       const PairMetrics& here = run.metrics.pairs;
       expect_chart(2, "Evaluated here", here.jsd, here.positive_histogram, here.negative_histogram);
     }
+  }
+}
+
+// Rows longer than 1 have scores that the bins cannot hold: what was recorded while training stays.
+TEST_F(Figures, ScoresThatLeaveTheirRangeHaveNoHistogram) {
+  for (const int runs : {1, 2}) {
+    Report made = report(runs);
+    made.scores_leave_range = true;
+    const std::vector<Chart> charts = similarity_charts(made);
+    ASSERT_EQ(charts.size(), 2 * made.runs.size());
+    for (const Chart& chart : charts) {
+      EXPECT_EQ(chart.title.find("Evaluated here"), std::string::npos) << chart.title;
+    }
+  }
+}
+
+TEST_F(Figures, EveryLossHasAnAxisOfItsOwn) {
+  Report made = report(2);
+  made.runs[0].record->loss = made.runs[1].record->loss = "fastap,bins=10";
+  std::vector<Chart> charts = learning_charts(made);
+  ASSERT_EQ(charts.size(), 4U);
+  EXPECT_EQ(charts[0].title, "Loss (fastap,bins=10)");
+  EXPECT_EQ(charts[0].series.size(), 2U);
+  made.runs[1].record->loss = "roadmap";
+  charts = learning_charts(made);
+  ASSERT_EQ(charts.size(), 5U);
+  EXPECT_EQ(charts[0].title, "Loss (fastap,bins=10)");
+  EXPECT_EQ(charts[1].title, "Loss (roadmap)");
+  for (std::size_t r = 0; r < 2; ++r) {
+    ASSERT_EQ(charts[r].series.size(), 1U);
+    EXPECT_EQ(charts[r].series[0].name, named(made, made.runs[r], "training batches"));
+    EXPECT_EQ(charts[r].series[0].y.front(), made.runs[r].record->epochs[1].loss);
   }
 }
 

@@ -97,7 +97,7 @@ Image picture(std::int64_t row) {
 }
 
 LearningRecord record() {
-  LearningRecord made{.epochs = {}, .evaluated = 2, .held_out = "split val"};
+  LearningRecord made{.epochs = {}, .evaluated = 2, .loss = "fastap", .held_out = "split val"};
   for (int epoch = 0; epoch < 4; ++epoch) {
     RecordedEpoch next;
     next.epoch = epoch;
@@ -267,6 +267,20 @@ TEST(Report, EscapesWhatFilesAndClassesAreCalled) {
   }
 }
 
+TEST(Report, RowsOfOtherLengthsAreSaidToHaveNoHistogram) {
+  const Made made(40, 8, 0.5, 7);
+  Report report = made.report();
+  report.runs.push_back(made.run("x"));
+  EXPECT_TRUE(holds(report_page(report), "Evaluated here"));
+  EXPECT_FALSE(holds(report_page(report), "--normalize"));
+  report.scores_leave_range = true;
+  const std::string page = report_page(report);
+  expect_harmless(page);
+  EXPECT_FALSE(holds(page, "Evaluated here"));
+  EXPECT_TRUE(holds(read_page(page).text, "makes scores cosine similarities"));
+  EXPECT_TRUE(holds(page, "says little: scores leave [-1, 1]"));
+}
+
 TEST(Report, WithoutPicturesItNamesTheResults) {
   const Made made(40, 8, 0.5, 7);
   Report report = made.report();
@@ -276,7 +290,10 @@ TEST(Report, WithoutPicturesItNamesTheResults) {
   const PageElement root = read_page(page);
   EXPECT_TRUE(find_all(root, "img").empty());
   EXPECT_TRUE(holds(root.text, "There are no pictures to show: e.h5 does not say where they are."));
-  EXPECT_TRUE(holds(root.text, "Nothing is known of the training"));
+  EXPECT_FALSE(holds(root.text, "Training")) << "embeddings from a file say nothing of it";
+  report.no_training = "no <record> lies there";
+  EXPECT_TRUE(holds(read_page(report_page(report)).text,
+                    "Nothing is known of the training: no <record> lies there."));
   EXPECT_TRUE(holds(find_all(root, "article")[0]->text, ".jpg"));
 
   // Nor may rows without names or paths break the page, or a picture that no longer exists.

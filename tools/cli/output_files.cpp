@@ -3,7 +3,7 @@
 #include "data/images/encode_png.h"
 #include "engine/base/error.h"
 #include "engine/base/lower_case.h"
-#include "retrieval/report/report.h"
+#include "retrieval/report/page.h"
 #include "tools/cli/json_file.h"
 #include "weights/hdf5/file.h"
 #include "weights/run_folder.h"

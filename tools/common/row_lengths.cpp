@@ -10,9 +10,7 @@
 
 namespace rk {
 
-std::string note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
-                         const std::string& consequence) {
-  if (rows.empty()) return "";
+RowLengths row_lengths(std::span<const float> rows, std::int64_t dim) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   const auto width = static_cast<std::size_t>(dim);
   for (std::size_t begin = 0; begin + width <= rows.size(); begin += width) {
@@ -21,8 +19,16 @@ std::string note_lengths(std::span<const float> rows, std::int64_t dim, const st
     least = std::min(least, std::sqrt(square));
     most = std::max(most, std::sqrt(square));
   }
-  if (least > 0.99 && most < 1.01) return "";
-  const std::string shortest = fmt::format("{:.3g}", least), longest = fmt::format("{:.3g}", most);
+  return {least, most};
+}
+
+std::string note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,
+                         const std::string& consequence) {
+  if (rows.empty()) return "";
+  const RowLengths lengths = row_lengths(rows, dim);
+  if (lengths.one()) return "";
+  const std::string shortest = fmt::format("{:.3g}", lengths.least);
+  const std::string longest = fmt::format("{:.3g}", lengths.most);
   std::string text = shortest == longest ? fmt::format("{}: all rows have length {}; {}", file,
                                                        longest, consequence)
                                          : fmt::format("{}: rows have lengths from {} to {}; {}",

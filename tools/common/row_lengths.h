@@ -8,6 +8,15 @@
 
 namespace rk {
 
+struct RowLengths {
+  double least, most;
+  // The threshold is far above the rounding of rows that were divided by their length.
+  bool one() const { return least > 0.99 && most < 1.01; }
+};
+
+// Of rows of `dim` numbers, at least one.
+RowLengths row_lengths(std::span<const float> rows, std::int64_t dim);
+
 // Prints a note, with `consequence`, unless all rows of `dim` numbers have length 1; returns it,
 // empty without one.
 std::string note_lengths(std::span<const float> rows, std::int64_t dim, const std::string& file,

@@ -60,7 +60,7 @@ class Eval final : public Command {
     refuse_precision_without_gpu(device, network_.precision);
     const Context context(common.threads, device);
     if (!search_.index.empty()) {
-      search(context, search_, network_, neighbours_, common);
+      search(context, search_, network_, neighbours_, report_.report, common);
       return;
     }
     if (compares()) {
@@ -131,7 +131,6 @@ class Eval final : public Command {
     for (const std::string& run : report_.compare) inputs.push_back(checkpoint_of_run(run));
     check_outputs({{"--save-embeddings", network_.save, FileKind::kEmbeddings},
                    {"--save-neighbours", neighbours_.save, FileKind::kNeighbours},
-                   {"--sheet", searches ? search_.sheet : "", FileKind::kPng},
                    {"--report", report_.report, FileKind::kReport},
                    {"--json", common.json, FileKind::kJson}},
                   inputs, common.force);
@@ -185,7 +184,7 @@ class Eval final : public Command {
     if (!embeds()) fail<UsageError>("--index {}: --checkpoint is missing", search_.index);
     for (const auto& [flag, value] :
          {std::pair{"--data", &network_.data}, std::pair{"--gallery", &files_.gallery},
-          std::pair{"--save-embeddings", &network_.save}, std::pair{"--report", &report_.report}}) {
+          std::pair{"--save-embeddings", &network_.save}}) {
       if (value->empty()) continue;
       fail<UsageError>("{} {}: --index looks up pictures of --query alone; leave it out", flag,
                        *value);
@@ -253,7 +252,8 @@ class Eval final : public Command {
                     .data = what,
                     .rows = rows,
                     .statistics = statistics_,
-                    .notes = measured.notes};
+                    .notes = measured.notes,
+                    .of_networks = embeds()};
     file.runs.push_back(reported_run(context, name, network_.checkpoint, rows, measured.metrics,
                                      intervals, common));
     write_report(context, std::move(file), common);

@@ -65,6 +65,15 @@ RecordedSet set_of(const ordered_json& values) {
   return set;
 }
 
+// Empty if the settings do not name it.
+std::string trained_loss(const Checkpoint& checkpoint) {
+  try {
+    return parse_json(checkpoint.run().settings, checkpoint.path()).at("loss").get<std::string>();
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
 // Which images the epochs were compared on, if run.json beside the checkpoint records this.
 std::string held_out_part(const fs::path& path) {
   try {
@@ -83,6 +92,7 @@ std::optional<LearningRecord> read_learning_record(const Checkpoint& checkpoint)
   if (!checkpoint.has_run() || checkpoint.run().history.empty()) return std::nullopt;
   const fs::path folder = fs::path(checkpoint.path()).parent_path();
   LearningRecord record;
+  record.loss = trained_loss(checkpoint);
   record.held_out = held_out_part(folder / "run.json");
   if (checkpoint.run().batch == 0) record.evaluated = checkpoint.run().epoch;
   for (const std::string& line : lines_of(checkpoint, text_of(folder / "metrics.jsonl"))) {

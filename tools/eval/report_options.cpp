@@ -6,8 +6,9 @@ void ReportOptions::add_to(Flags& flags) {
   flags
       .add("--report", report,
            "also write one page for a browser: metrics with intervals, similarities, curves, "
-           "the run's learning curves, queries with their first results, hardest classes; it "
-           "needs no network and can be sent to others (it holds small copies of pictures)")
+           "the run's learning curves, queries with their first results, hardest classes; with "
+           "--index, the queries beside what was found; it needs no network and can be sent to "
+           "others (it holds small copies of pictures)")
       .check(file_name())
       .type_name("FILE");
   flags

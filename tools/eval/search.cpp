@@ -1,18 +1,19 @@
 #include "tools/eval/search.h"
 
-#include "data/images/encode_png.h"
 #include "data/sources/pictures.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
+#include "retrieval/report/search_page.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/common/image_check.h"
-#include "tools/eval/contact_sheet.h"
 #include "tools/eval/inputs/embed_data.h"
+#include "tools/eval/row_pictures.h"
+#include "tools/eval/write_page.h"
 #include "training/training_exif.h"
-#include "weights/atomic_file.h"
 
 #include <fmt/format.h>
 
@@ -22,6 +23,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -51,14 +53,26 @@ DescribedRows read_index(const std::string& path, const CheckpointEmbedder& embe
   return index;
 }
 
+// What the results must be read with: each is also printed.
+class Notes {
+ public:
+  void add(std::string text) {
+    if (text.empty()) return;
+    note(text);
+    all.push_back(std::move(text));
+  }
+
+  std::vector<std::string> all;
+};
+
 // Queries are oriented as in the network's training; the index may have been embedded otherwise.
-void note_other_exif(const EmbeddingSet& index, const std::string& name, bool turned) {
+std::string about_other_exif(const EmbeddingSet& index, const std::string& name, bool turned) {
   const std::string now = turned ? "turn" : "ignore";
-  if (index.exif.empty() || index.exif == now) return;
-  note(fmt::format(
+  if (index.exif.empty() || index.exif == now) return "";
+  return fmt::format(
       "{}: its pictures were embedded with exif={}, those of --query are with exif={}; "
       "write it anew from data with exif={}{}",
-      name, index.exif, now, now, turned ? "" : ", or train a network on data with ,exif=turn"));
+      name, index.exif, now, now, turned ? "" : ", or train a network on data with ,exif=turn");
 }
 
 // The name of a row of the index: its picture's path from here, or its number if the index has no
@@ -74,7 +88,6 @@ std::string class_of(const EmbeddingSet& index, std::int64_t row) {
 }
 
 struct Results {
-  std::vector<SheetRow> rows;                     // without results where the index has no paths
   nlohmann::json json = nlohmann::json::array();  // of each query
   std::int64_t found_themselves = 0;              // queries that are a picture of the index
 };
@@ -85,9 +98,9 @@ Results results_of(const EvaluatedRows& searched, const Neighbours& found) {
   const bool has_paths = !gallery.set.paths.empty();
   Results out;
   for (std::int64_t q = 0; q < found.queries(); ++q) {
-    SheetRow row{searched.queries.set.paths[static_cast<std::size_t>(q)], {}};
+    const std::string& query = searched.queries.set.paths[static_cast<std::size_t>(q)];
     nlohmann::json results = nlohmann::json::array();
-    print("{}\n", one_line(row.query));
+    print("{}\n", one_line(query));
     std::size_t place = 0;
     bool itself = false;
     for (const Neighbour& each : found.of(q)) {
@@ -95,32 +108,30 @@ Results results_of(const EvaluatedRows& searched, const Neighbours& found) {
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
       if (!has_paths) continue;
-      row.results.push_back({name, each.score});
       std::error_code ignored;
-      itself = itself || std::filesystem::equivalent(name, row.query, ignored);
+      itself = itself || std::filesystem::equivalent(name, query, ignored);
     }
     if (itself) ++out.found_themselves;
-    out.json.push_back({{"query", row.query}, {"results", std::move(results)}});
-    out.rows.push_back(std::move(row));
+    out.json.push_back({{"query", query}, {"results", std::move(results)}});
   }
   return out;
 }
 
-void write_sheet(const std::string& path, const std::vector<SheetRow>& rows, SheetTurns turns) {
-  std::vector<std::string> problems;
-  write_atomic(path, encode_png(contact_sheet(rows, turns, problems)));
-  if (!problems.empty()) {
-    note(fmt::format("{}: {} of its pictures cannot be read and are grey: {}", path,
-                     problems.size(), problems.front()));
-  }
-  const bool cut = std::ranges::any_of(
-      rows, [](const SheetRow& row) { return row.results.size() > kMostSheetResults; });
-  std::string first;
-  if (rows.size() > kMostSheetRows) first = fmt::format("the first {} queries", kMostSheetRows);
-  if (cut) {
-    first += fmt::format("{}the first {} results", first.empty() ? "" : ", ", kMostSheetResults);
-  }
-  print("contact sheet{}: {}\n", first.empty() ? "" : fmt::format(" ({})", first), one_line(path));
+FoundPictures page_of_search(const EvaluatedRows& searched, const Neighbours& found) {
+  const EmbeddingSet &queries = searched.queries.set, &gallery = searched.gallery->set;
+  const std::string& index = searched.gallery->name;
+  RowPictures pictures = pictures_of(searched);
+  return {.title = fmt::format("Search in {}", index),
+          .data = fmt::format("{} looked up in {}: {} of {}", counted(queries.count(), "picture"),
+                              index, counted(gallery.count(), "row"),
+                              counted(count_classes(gallery), "class")),
+          .notes = {},
+          .queries = queries,
+          .gallery = gallery,
+          .found = found,
+          .picture = std::move(pictures.picture),
+          .no_pictures = std::move(pictures.none),
+          .facts = {}};
 }
 
 }  // namespace
@@ -139,14 +150,11 @@ void SearchOptions::add_to(Flags& flags) {
                         .default_text("")
                         .needs(in);
   in.needs(what);
-  flags.add("--sheet", sheet, "PNG of the queries beside what was found for them")
-      .check(file_name())
-      .type_name("FILE")
-      .needs(in);
 }
 
 void search(const Context& context, const SearchOptions& options, const NetworkOptions& network,
-            const NeighbourOptions& neighbours, const CommonOptions& common) {
+            const NeighbourOptions& neighbours, const std::string& report,
+            const CommonOptions& common) {
   // No larger batch than there are pictures.
   const Dataset listed = read_pictures(options.queries, false);
   std::optional<Checkpoint> checkpoint = open_network(network);
@@ -155,17 +163,20 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
                               precision_of(network.precision));
   checkpoint.reset();  // as large as the embedder's parameters
   DescribedRows index = read_index(options.index, embedder, network.checkpoint);
-  note_other_exif(index.set, index.name, turned);
+  Notes notes;
+  notes.add(about_other_exif(index.set, index.name, turned));
   const Dataset pictures = read_pictures(options.queries, turned);
   if (!pictures.left_out().empty()) {
-    note(fmt::format("--query: left out {}", text_of(pictures.left_out())));
+    notes.add(fmt::format("--query: left out {}", text_of(pictures.left_out())));
   }
   DescribedRows queries;
   queries.name = "--query";
   queries.set = embed_pictures(embedder, pictures, network, common);
-  note_rotated(pictures, 0,
-               "as in this network's training; one trained on data with ,exif=turn turns them "
-               "upright");
+  queries.set.exif = turned ? "turn" : "ignore";
+  const std::string rotated = note_rotated(
+      pictures, 0,
+      "as in this network's training; one trained on data with ,exif=turn turns them upright");
+  if (!rotated.empty()) notes.all.push_back(rotated);
   if (queries.count() == 0) fail<InputError>("none of the pictures can be read; give others");
   if (queries.set.dim != index.set.dim) {
     fail<InputError>(
@@ -176,28 +187,29 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   const EvaluatedRows searched = {std::move(queries), std::move(index)};
   const Neighbours found = find_neighbours(context, searched, {.topk = neighbours.topk}, common);
 
-  const DescribedRows& gallery = *searched.gallery;
-  const bool has_paths = !gallery.set.paths.empty();  // without them there is no sheet
   Results results = results_of(searched, found);
   if (results.found_themselves > 0) {
-    note(fmt::format("{}: holds {} of the {} pictures of --query itself, which find themselves",
-                     gallery.name, results.found_themselves, found.queries()));
+    notes.add(
+        fmt::format("{}: holds {} of the {} pictures of --query itself, which find themselves",
+                    options.index, results.found_themselves, found.queries()));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
+  if (!report.empty()) {
+    FoundPictures page = page_of_search(searched, found);
+    page.notes = std::move(notes.all);
+    page.facts = page_facts(context, common);
+    page.facts.emplace_back("Checkpoint", network.checkpoint);
+    page.facts.emplace_back("SHA-256 of the network", embedder.network());
+    write_page(report, search_page(page), common);
+  }
   write_result(common, context.threads(),
                {{"index", options.index},
                 {"checkpoint", network.checkpoint},
-                {"sheet", has_paths ? options.sheet : ""},
+                {"report", report},
                 {"skipped_images", embedder.bad_images().size()},
                 {"queries", std::move(results.json)},
                 {"topk", neighbours.topk},
                 {"precision", network.precision}});
-  if (has_paths) {
-    write_sheet(options.sheet, results.rows,
-                {.queries = turned, .results = gallery.set.exif == "turn"});
-  } else {
-    note(fmt::format("{}: has no /paths, so that there is no contact sheet", gallery.name));
-  }
 }
 
 }  // namespace rk

@@ -14,14 +14,15 @@ namespace rk {
 struct SearchOptions {
   std::string index;  // empty: eval measures
   std::vector<std::string> queries;
-  std::string sheet = "search.png";
 
   void add_to(Flags& flags);
 };
 
-// Prints the results of each query and writes the contact sheet and --json. Throws InputError if
-// the index is from another or an unknown network, or if a picture cannot be read.
+// Prints the results of each query, and writes --json and, unless `report` is empty, the page.
+// Throws InputError if the index is from another or an unknown network, or if a picture cannot be
+// read.
 void search(const Context& context, const SearchOptions& options, const NetworkOptions& network,
-            const NeighbourOptions& neighbours, const CommonOptions& common);
+            const NeighbourOptions& neighbours, const std::string& report,
+            const CommonOptions& common);
 
 }  // namespace rk

@@ -1,26 +1,21 @@
 #include "tools/eval/write_report.h"
 
-#include "data/images/exif.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "retrieval/files/mapped_file.h"
-#include "tools/cli/build_commit.h"
-#include "tools/cli/messages.h"
 #include "tools/cli/parse_json.h"
 #include "tools/common/metrics_report.h"
+#include "tools/common/row_lengths.h"
 #include "tools/eval/learning_record.h"
 #include "tools/eval/neighbours.h"
-#include "weights/atomic_file.h"
+#include "tools/eval/row_pictures.h"
+#include "tools/eval/write_page.h"
 #include "weights/checkpoint.h"
 #include "weights/sealed_file.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <ctime>
-#include <filesystem>
-#include <span>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -51,24 +46,10 @@ void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
   }
 }
 
-// Why the pictures of rows from a file cannot be shown; empty: one of some rows is there. Single
-// pictures that cannot be read are told where they are shown.
-std::string why_no_pictures(const DescribedRows& rows) {
-  if (rows.picture) return "";
-  if (rows.set.paths.empty()) return fmt::format("{} does not say where they are", rows.name);
-  constexpr std::int64_t kTried = 16;
-  for (std::int64_t i = 0; i < std::min(kTried, rows.count()); ++i) {
-    const std::int64_t row = i * rows.count() / std::min(kTried, rows.count());
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(picture_path(rows, row), ignored)) return "";
-  }
-  return fmt::format("{} is not where {} says it is", rows.set.paths.front(), rows.name);
-}
-
-Image picture_of(const DescribedRows& rows, std::int64_t row) {
-  if (rows.picture) return rows.picture(row);
-  const std::string path = picture_path(rows, row);
-  return read_photo(path, rows.set.exif == "turn").image;  // as embedded
+// Whether scores of the rows leave [-1, 1] by more than rounding.
+bool has_long_rows(const DescribedRows& rows) {
+  const RowLengths lengths = row_lengths(rows.set.values(), rows.set.dim);
+  return !lengths.one() && lengths.most > 1;
 }
 
 }  // namespace
@@ -122,23 +103,15 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
   report.difference = file.difference;
   report.confidence = confidence_of(file.statistics);
   report.resampled = file.statistics.resample;
-  report.no_pictures = why_no_pictures(queries);
-  if (report.no_pictures.empty() && gallery) report.no_pictures = why_no_pictures(*gallery);
-  if (report.no_pictures.empty()) {
-    report.picture = [&](bool of_gallery, std::int64_t row) {
-      return picture_of(of_gallery ? *gallery : queries, row);
-    };
-  }
-  report.facts = {
-      {"Command", common.command_line},
-      {"Version", fmt::format("Rankine {}{}{}", RK_VERSION,
-                              build_commit().empty() ? "" : ", commit ", build_commit())},
-      {"Machine", context.describe()},
-      {"Date", fmt::format("{:%F %T} UTC", fmt::gmtime(std::time(nullptr)))}};
+  RowPictures pictures = pictures_of(file.rows);
+  report.picture = std::move(pictures.picture);
+  report.no_pictures = std::move(pictures.none);
+  report.scores_leave_range = has_long_rows(queries) || (gallery && has_long_rows(*gallery));
+  if (file.of_networks) report.no_training = "no metrics.jsonl of a run lies beside the network";
+  report.facts = page_facts(context, common);
   const std::string page = report_page(report);
   check_mapped_files();  // the search for the report has read the rows once more
-  write_atomic(file.path, page);
-  if (!common.quiet) tell("report: {}, {} KB; open it in a browser", file.path, page.size() / 1000);
+  write_page(file.path, page, common);
 }
 
 }  // namespace rk

@@ -30,6 +30,7 @@ struct ReportFile {
   std::vector<std::string> notes{};  // what the figures must be read with
   std::vector<ReportedRun> runs{};
   std::optional<RankIntervals> difference{};
+  bool of_networks = true;  // the rows come from networks, not from files
 };
 
 // Replaces the file, and prints its path to standard error.

@@ -98,12 +98,13 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   const std::string text = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   folder_->write("others.safetensors", std::string(1, static_cast<char>(text.size())) +
                                            std::string(7, 0) + text + "1234");
+  folder_->write("others.html", "<!DOCTYPE html>\n<html>My own</html>");
   const std::string package = R"({"name": "app", "version": "1.0.0"})";
   folder_->write("package.json", package);
   const std::string probe = RK_BIN "/probe";
   const std::vector<std::string> search = {RK_BIN "/eval",      "--checkpoint", best(),
                                            "--index",           in("own.h5"),   "--query",
-                                           in("flat/c0/0.png"), "--sheet"};
+                                           in("flat/c0/0.png"), "--report"};
   const auto to = [](std::vector<std::string> words, const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -113,13 +114,13 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
     std::string others, own;
   };
   const std::vector<Case> cases = {
-      {search, "photo.png", "sheet.png"},
+      {search, "others.html", "search.html"},
       {{probe, "--image", in("seen.png"), "--out"}, "photo.png", "out.png"},
       {{probe, "--image", in("seen.png"), "--show"}, "photo.png", "show.png"},
       {{probe, "--image", in("seen.png"), "--json"}, "package.json", "image.json"},
       {{probe, "--data", flat(), "--json"}, "package.json", "data.json"},
       {{probe, "--loss", "smooth_ap", "--in", in("own.h5"), "--json"}, "package.json", "loss.json"},
-      {to(search, {in("sheet.png"), "--json"}), "package.json", "search.json"},
+      {to(search, {in("search.html"), "--json"}), "package.json", "search.json"},
       {{RK_BIN "/eval", "--embeddings", in("own.h5"), "--json"}, "package.json", "eval.json"},
       {{RK_BIN "/eval", "--compare", in("run"), in("run"), "--data", flat(), "--json"},
        "package.json",

@@ -34,14 +34,14 @@ class EvalReport : public TrainProgram {
   PageElement page(const std::string& name = "report.html") const {
     return read_page(file_text(in(name)));
   }
-  void write_rows(const std::string& name, bool paths) const {
+  void write_rows(const std::string& name, bool paths, float length = 1) const {
     EmbeddingSet set;
     set.dim = 2;
     for (int row = 0; row < 12; ++row) {
       const int label = row / 4;
       const double angle = 0.3 * label + 0.17 * (row % 4);
-      set.embeddings.push_back(static_cast<float>(std::cos(angle)));
-      set.embeddings.push_back(static_cast<float>(std::sin(angle)));
+      set.embeddings.push_back(length * static_cast<float>(std::cos(angle)));
+      set.embeddings.push_back(length * static_cast<float>(std::sin(angle)));
       set.labels.push_back(label);
       if (paths) set.paths.push_back(fmt::format("{}/c{}/{}.png", in("pics/test"), label, row));
     }
@@ -130,6 +130,29 @@ TEST_F(EvalReport, OfEmbeddingsShowsPicturesWhereTheyAre) {
 }
 
 // Pictures are shown as the network saw them, and found beside their file whatever of it is read.
+TEST_F(EvalReport, OfLongRowsShowsNoHistogramOfCutScores) {
+  write_rows("one.h5", false);
+  write_rows("short.h5", false, 0.7F);
+  write_rows("long.h5", false, 3);
+  const auto shows = [&](const Words& more) {
+    Words words = eval(more);
+    for (const std::string& word : {std::string("--report"), in("report.html")}) {
+      words.push_back(word);
+    }
+    const Finished done = run(words);
+    EXPECT_EQ(done.code, 0) << done.err;
+    const std::string text = page().text;
+    EXPECT_FALSE(holds(text, "Training")) << "rows from a file";
+    EXPECT_NE(holds(text, "Evaluated here"), holds(text, "scores leave [-1, 1]"));
+    return holds(text, "Evaluated here");
+  };
+  EXPECT_TRUE(shows({"--embeddings", in("one.h5")}));
+  EXPECT_TRUE(shows({"--embeddings", in("short.h5")})) << "their scores stay in [-1, 1]";
+  EXPECT_FALSE(shows({"--embeddings", in("long.h5")}));
+  EXPECT_TRUE(shows({"--embeddings", in("long.h5"), "--normalize"}));
+  EXPECT_FALSE(shows({"--embeddings", in("one.h5"), "--gallery", in("long.h5")}));
+}
+
 TEST_F(EvalReport, OfEmbeddingsTurnsPicturesAsTheFileSays) {
   folder_.classes("pics/test/c", 3, 4);
   write_rows("e.h5", true);

@@ -1,8 +1,11 @@
 // Searching an index by pictures, as users do it.
 #include "data/images/decode.h"
 #include "data/images/encode_png.h"
+#include "data/images/exif.h"
 #include "retrieval/files/embeddings_file.h"
+#include "retrieval/report/thumbnails.h"
 #include "tests/data/rotated_png.h"
+#include "tests/support/page.h"
 #include "tests/tools/train/train_program.h"
 
 #include <algorithm>
@@ -25,10 +28,18 @@ class SearchRun : public TrainProgram {
               0);
   }
   Finished search(const Words& more) const {
-    Words words = {RK_BIN "/eval",  "--checkpoint", in("run/last.h5"), "--sheet",
-                   in("sheet.png"), "--json",       in("out.json"),    "-q"};
+    Words words = {RK_BIN "/eval",    "--checkpoint", in("run/last.h5"), "--report",
+                   in("search.html"), "--json",       in("out.json"),    "-q"};
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
+  }
+  PageElement page() const { return read_page(file_text(in("search.html"))); }
+  // Of all pictures on the page, each query's first.
+  std::vector<std::string> sources() const {
+    std::vector<std::string> out;
+    const PageElement root = page();
+    for (const PageElement* image : find_all(root, "img")) out.push_back(image->attribute("src"));
+    return out;
   }
   // Expects exit code 3 and one line that holds `part`.
   void expect_refused(const Words& more, const std::string& part) const {
@@ -58,24 +69,43 @@ TEST_F(SearchRun, APictureOfTheIndexFindsItselfFirst) {
     EXPECT_GE(found[i - 1]["score"].get<double>(), found[i]["score"].get<double>());
   }
   EXPECT_TRUE(holds(end.out, photo + "\n     1  1.0000  c1  " + photo + "\n     2  "));
-  EXPECT_TRUE(holds(end.out, "contact sheet: " + in("sheet.png") + "\n"));
 
-  // Query and first result are the same picture and must look the same on the sheet.
-  const Image sheet = read_image(in("sheet.png"));
-  EXPECT_EQ(sheet.width(), 8 + 128 + 32 + 10 * 136);
-  EXPECT_EQ(sheet.height(), 8 + 2 * (128 + 23 + 8));
-  for (int y = 0; y < 128; ++y) {
-    ASSERT_TRUE(std::equal(sheet.pixel(8, 8 + y), sheet.pixel(8 + 128, 8 + y),
-                           sheet.pixel(8 + 128 + 32, 8 + y)))
-        << y;
+  const PageElement root = page();
+  const std::vector<const PageElement*> items = find_all(root, "li", "item");
+  ASSERT_EQ(items.size(), 13U) << "the query and its results";
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::string path = found[i]["path"];
+    EXPECT_TRUE(
+        holds(items[i + 1]->text,
+              fmt::format("{} {}{}{:.4f}", i + 1, found[i]["class"].get<std::string>(),
+                          fs::path(path).filename().string(), found[i]["score"].get<double>())));
+    EXPECT_EQ(find_all(*items[i + 1], "span", "clip")[0]->attribute("title"), path);
   }
+  // Query and first result are the same picture.
+  ASSERT_EQ(sources().size(), 13U);
+  EXPECT_EQ(sources()[0], thumbnail_uri(read_image(photo)));
+  EXPECT_EQ(sources()[0], sources()[1]);
+  for (std::size_t i = 1; i < 13; ++i) {
+    EXPECT_EQ(sources()[i], thumbnail_uri(read_image(found[i - 1]["path"].get<std::string>())));
+  }
+}
+
+TEST_F(SearchRun, WithoutAReportNothingIsWritten) {
+  const auto files = [&] {
+    return std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator());
+  };
+  const auto before = files();
+  const Words words = {RK_BIN "/eval", "--checkpoint", in("run/last.h5"),  "--index",
+                       in("index.h5"), "--query",      in("set/c1/2.png"), "-q"};
+  EXPECT_EQ(run_to_end(words, folder_.path()).code, 0);
+  EXPECT_EQ(files(), before);
 }
 
 TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
   folder_.write("set/c0/phone.heic", "x");
   const Words words = {"--index", in("index.h5"), "--query", in("set/c0"), in("set/c2/0.png")};
   ASSERT_EQ(search(words).code, 0);
-  Words aloud = {RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--sheet", in("sheet.png")};
+  Words aloud = {RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--report", in("search.html")};
   aloud.insert(aloud.end(), words.begin(), words.end());
   const Finished end = run(aloud);
   fs::remove(in("set/c0/phone.heic"));
@@ -84,30 +114,25 @@ TEST_F(SearchRun, AFolderIsAllOfItsPictures) {
   const json queries = json::parse(file_text(in("out.json")))["queries"];
   ASSERT_EQ(queries.size(), 5U);
   for (const json& each : queries) EXPECT_EQ(each["results"][0]["path"], each["query"]);
+  const PageElement root = page();
+  const std::vector<const PageElement*> cards = find_all(root, "article");
+  ASSERT_EQ(cards.size(), 5U);
+  for (std::size_t q = 0; q < 5; ++q) {
+    const std::string query = queries[q]["query"];
+    EXPECT_EQ(find_all(*cards[q], "h3")[0]->text, query);
+    // The page finds it by its name and by what was found for it.
+    EXPECT_TRUE(cards[q]->attribute("data-find").starts_with(query + " c0 "));
+  }
+  EXPECT_TRUE(holds(root.text, "5 pictures looked up in " + in("index.h5") + ": 12 rows of 3"));
+  EXPECT_TRUE(holds(root.text, "Note: --query: left out files that are no images"));
+  EXPECT_TRUE(holds(root.text, "holds 5 of the 5 pictures of --query itself"));
 }
 
 TEST_F(SearchRun, WhatASearchHasNoUseForIsTold) {
-  const Finished end = run({RK_BIN "/eval",
-                            "--checkpoint",
-                            in("run/last.h5"),
-                            "--index",
-                            in("index.h5"),
-                            "--query",
-                            in("set/c1/2.png"),
-                            "--split",
-                            "train",
-                            "--nmi",
-                            "--per-class",
-                            "--per-query",
-                            "--curves",
-                            "--recall-at",
-                            "3",
-                            "--confidence",
-                            "0.9",
-                            "--protocol",
-                            "inshop",
-                            "--sheet",
-                            in("sheet.png")});
+  const Finished end =
+      run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("index.h5"), "--query",
+           in("set/c1/2.png"), "--split", "train", "--nmi", "--per-class", "--per-query",
+           "--curves", "--recall-at", "3", "--confidence", "0.9", "--protocol", "inshop"});
   EXPECT_EQ(end.code, 0) << end.err;
   for (const char* flag : {"--split", "--nmi", "--per-class", "--per-query", "--curves",
                            "--recall-at", "--confidence", "--protocol"}) {
@@ -120,7 +145,7 @@ TEST_F(SearchRun, WhatASearchHasNoUseForIsTold) {
 TEST_F(SearchRun, APictureThatTheIndexLacksIsNotSaidToBeThere) {
   fs::copy_file(in("set/c1/2.png"), in("copy.png"));
   const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
-                            in("index.h5"), "--query", in("copy.png"), "--sheet", in("sheet.png")});
+                            in("index.h5"), "--query", in("copy.png")});
   EXPECT_EQ(end.code, 0) << end.err;
   EXPECT_FALSE(holds(end.err, "find themselves")) << end.err;
 }
@@ -158,14 +183,15 @@ TEST_F(SearchRun, WhatCannotBeSearchedIsOneLine) {
   EXPECT_EQ(rows.code, 3);
   EXPECT_TRUE(holds(rows.err, "index.h5: is embeddings, not weights; give the checkpoint "))
       << rows.err;
-  // The query picture must never be overwritten by the sheet.
-  const Finished end = search({"--index", in("index.h5"), "--query", photo, "--sheet", photo});
+  // The query picture must never be overwritten by the page.
+  const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
+                            in("index.h5"), "--query", photo, "--report", photo});
   EXPECT_EQ(end.code, 2);
   EXPECT_TRUE(holds(end.err, "is the file that is read"));
 }
 
 // It holds 50 queries and 50 results of each.
-TEST_F(SearchRun, ASheetSaysWhatItLeavesOut) {
+TEST_F(SearchRun, APageSaysWhatItLeavesOut) {
   const EmbeddingSet index = read_embeddings(in("index.h5"));
   const auto write_index = [&](std::size_t rows) {
     EmbeddingSet more = index;
@@ -177,34 +203,25 @@ TEST_F(SearchRun, ASheetSaysWhatItLeavesOut) {
     }
     write_embeddings(in("more.h5"), more);
   };
-  const auto expect_sheet = [&](const Words& words, const std::string& told) {
+  const auto expect_shown = [&](const Words& words, std::size_t items, const std::string& told) {
     const Finished end = search(words);
     ASSERT_EQ(end.code, 0) << end.err;
-    EXPECT_TRUE(holds(end.out, "contact sheet" + told + ": " + in("sheet.png") + "\n"));
+    const PageElement root = page();
+    EXPECT_EQ(find_all(root, "li", "item").size(), items);
+    EXPECT_EQ(holds(root.text, "Shown are"), !told.empty());
+    EXPECT_TRUE(holds(root.text, told));
   };
-  const Words results = {"--index", in("more.h5"), "--query", in("set/c1/2.png"), "--topk", "60"};
-  write_index(50);
-  expect_sheet(results, "");
-  write_index(51);
-  expect_sheet(results, " (the first 50 results)");
+  const auto results = [&](const std::string& topk) {
+    return Words{"--index", in("more.h5"), "--query", in("set/c1/2.png"), "--topk", topk};
+  };
+  write_index(60);
+  expect_shown(results("50"), 51, "");
+  expect_shown(results("51"), 51, "Shown are at most 50 results of a query.");
   const Words queries = {"--index", in("index.h5"), "--query", in("many"), "--topk", "1"};
   for (std::uint64_t i = 0; i < 50; ++i) folder_.picture(fmt::format("many/{}.png", i), i);
-  expect_sheet(queries, "");
+  expect_shown(queries, 100, "");
   folder_.picture("many/50.png", 50);
-  expect_sheet(queries, " (the first 50 queries)");
-}
-
-// A sheet is written as PNG, so names with another format's ending must be refused.
-TEST_F(SearchRun, ASheetIsNoJpeg) {
-  for (const char* name : {"sheet.jpg", "sheet.hdf5"}) {
-    const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
-                              in("index.h5"), "--query", in("set/c0"), "--sheet", in(name)});
-    EXPECT_EQ(end.code, 2);
-    EXPECT_TRUE(holds(
-        end.err, "--sheet " + in(name) + ": pictures are written as PNG; call the file sheet.png"))
-        << end.err;
-    EXPECT_FALSE(fs::exists(in(name)));
-  }
+  expect_shown(queries, 100, "Shown are the first 50 of 51 queries.");
 }
 
 TEST_F(SearchRun, AnIndexOfPicturesTurnedOtherwiseIsNoted) {
@@ -218,7 +235,7 @@ TEST_F(SearchRun, AnIndexOfPicturesTurnedOtherwiseIsNoted) {
   write_embeddings(in("old.h5"), old);
   const auto said = [&](const std::string& index) {
     const Finished end = run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index",
-                              in(index), "--query", in("set/c1/2.png"), "--sheet", in("s.png")});
+                              in(index), "--query", in("set/c1/2.png")});
     EXPECT_EQ(end.code, 0) << end.err;
     return end.err;
   };
@@ -246,35 +263,38 @@ TEST_F(SearchRun, ResultsAreShownAsTheyWereEmbedded) {
     one.exif = exif;
     write_embeddings(in("one.h5"), one);
     ASSERT_EQ(search({"--index", in("one.h5"), "--query", in("set/c1/2.png")}).code, 0);
-    const Image sheet = read_image(in("sheet.png"));
-    EXPECT_EQ(*sheet.pixel(8 + 128 + 32 + 64, 8 + 2) == 255, one.exif == "turn") << exif;
+    const Image turned = read_photo(in("lies.png"), one.exif == "turn").image;
+    EXPECT_EQ(turned.height() > turned.width(), one.exif == "turn");
+    EXPECT_EQ(sources()[1], thumbnail_uri(turned)) << exif;
   }
 }
 
-TEST_F(SearchRun, AnIndexWithoutPathsHasNumbersForNamesAndNoSheet) {
+TEST_F(SearchRun, AnIndexWithoutPathsHasNumbersForNamesAndNoPictures) {
   EmbeddingSet index = read_embeddings(in("index.h5"));
   index.paths.clear();
   write_embeddings(in("nameless.h5"), index);
-  const Finished end =
-      run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("nameless.h5"),
-           "--query", in("set/c1/2.png"), "--sheet", in("sheet.png"), "--json", in("out.json")});
+  const Finished end = search({"--index", in("nameless.h5"), "--query", in("set/c1/2.png")});
   EXPECT_EQ(end.code, 0) << end.err;
-  EXPECT_TRUE(
-      holds(end.err, in("nameless.h5") + ": has no /paths, so that there is no contact sheet"));
-  EXPECT_FALSE(fs::exists(in("sheet.png")));
   const json result = json::parse(file_text(in("out.json")));
-  EXPECT_EQ(result["sheet"], "");
   EXPECT_EQ(result["queries"][0]["results"][0]["path"], "row 6");  // four pictures a class
   EXPECT_EQ(result["queries"][0]["results"][0]["class"], "c1");
+  EXPECT_TRUE(sources().empty());
+  EXPECT_TRUE(holds(page().text, "There are no pictures to show: " + in("nameless.h5") +
+                                     " does not say where they are."));
+  EXPECT_TRUE(holds(find_all(page(), "li", "item")[1]->text, "1 c1row 6"));
 }
 
-TEST_F(SearchRun, WhatIsGoneIsGreyAndSaid) {
+TEST_F(SearchRun, WhatIsGoneIsSaid) {
   fs::rename(in("set/c2"), in("elsewhere"));
-  const Finished end =
-      run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("index.h5"), "--query",
-           in("set/c1/2.png"), "--topk", "12", "--sheet", in("sheet.png")});
-  EXPECT_EQ(end.code, 0) << end.err;
-  EXPECT_TRUE(holds(end.err, "4 of its pictures cannot be read and are grey: "));
+  ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c1/2.png"), "--topk", "12"}).code,
+            0);
+  const PageElement root = page();
+  std::int64_t gone = 0;
+  for (const PageElement* item : find_all(root, "li", "item")) {
+    if (holds(item->text, "picture cannot be read")) ++gone;
+  }
+  EXPECT_EQ(gone, 4);
+  EXPECT_EQ(sources().size(), 9U);
 }
 
 }  // namespace

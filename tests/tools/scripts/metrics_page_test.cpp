@@ -52,7 +52,7 @@ TEST_F(MetricsPageRun, NamesEveryKey) {
   expect_named({"eval", "--embeddings", in("e.h5"), "--protocol", "vehicleid-official"});
   expect_named({"eval", "--compare", in("run"), in("run"), "--data", data});
   expect_named({"eval", "--checkpoint", best, "--index", in("e.h5"), "--query",
-                in("pics/test/one/t0/0.png"), "--sheet", in("s.png")});
+                in("pics/test/one/t0/0.png"), "--report", in("s.html")});
   expect_named({"convert", "--from-run", in("run"), in("o.safetensors")});
   expect_named({"probe", "--data", data});
   expect_named({"probe", "--image", in("pics/test/one/t0/0.png")});

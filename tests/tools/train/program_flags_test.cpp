@@ -233,7 +233,7 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
   std::set<std::string> other = everywhere();
   // Flags of evaluating images and of searching have their own cases.
   other.insert({"--checkpoint", "--data", "--split", "--batch", "--workers", "--skip-bad", "--arch",
-                "--precision", "--index", "--query", "--sheet"});
+                "--precision", "--index", "--query"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -287,8 +287,8 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
   std::set<std::string> other = everywhere();
   other.insert({"--report", "--compare", "--embeddings", "--labels", "--gallery",
                 "--gallery-labels", "--normalize", "--recall-at", "--per-query", "--topk",
-                "--save-neighbours", "--index", "--query", "--sheet", "--device", "--threads",
-                "--seed", "--quiet", "--verbose"});
+                "--save-neighbours", "--index", "--query", "--device", "--threads", "--seed",
+                "--quiet", "--verbose"});
   for (const Flag& flag : statistics_flags()) other.insert(flag.words.begin(), flag.words.end());
   check(base, {RK_BIN "/eval", "--help"}, flags, other);
 }
@@ -305,25 +305,25 @@ TEST_F(ProgramFlags, OfEvalOnAnIndex) {
   ASSERT_EQ(index("few.h5", "few").code, 0);
   const std::string one = in("sets/c1/2.png");
   const Words base = {
-      RK_BIN "/eval", "--checkpoint",  in("run/last.h5"), "--index", in("index.h5"), "--query", one,
-      "--sheet",      in("search.png")};
-  const std::vector<Flag> flags = {
-      {{"--index", in("few.h5")},
-       [](const Said& with, const Said& without) {
-         EXPECT_EQ(with.result["queries"][0]["results"].size(), 4U);
-         EXPECT_EQ(without.result["queries"][0]["results"].size(), 10U);
-       }},
-      {{"--query", in("sets/c2")},
-       [](const Said& with, const Said& without) {
-         EXPECT_EQ(with.result["queries"].size(), 4U);
-         EXPECT_EQ(without.result["queries"].size(), 1U);
-       }},
-      {{"--topk", "3"},
-       [](const Said& with, const Said&) {
-         EXPECT_EQ(with.result["queries"][0]["results"].size(), 3U);
-       }},
-      {{"--sheet", in("other.png")},
-       [&](const Said&, const Said&) { EXPECT_TRUE(fs::exists(in("other.png"))); }}};
+      RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--index", in("index.h5"), "--query", one};
+  const std::vector<Flag> flags = {{{"--index", in("few.h5")},
+                                    [](const Said& with, const Said& without) {
+                                      EXPECT_EQ(with.result["queries"][0]["results"].size(), 4U);
+                                      EXPECT_EQ(without.result["queries"][0]["results"].size(),
+                                                10U);
+                                    }},
+                                   {{"--query", in("sets/c2")},
+                                    [](const Said& with, const Said& without) {
+                                      EXPECT_EQ(with.result["queries"].size(), 4U);
+                                      EXPECT_EQ(without.result["queries"].size(), 1U);
+                                    }},
+                                   {{"--topk", "3"},
+                                    [](const Said& with, const Said&) {
+                                      EXPECT_EQ(with.result["queries"][0]["results"].size(), 3U);
+                                    }},
+                                   {{"--report", in("found.html")}, [&](const Said&, const Said&) {
+                                      EXPECT_TRUE(holds(file_text(in("found.html")), "Search in "));
+                                    }}};
   std::set<std::string> other = everywhere();
   const Finished help = run({RK_BIN "/eval", "--help"});
   const std::regex name(R"((--[a-z0-9-]+))");

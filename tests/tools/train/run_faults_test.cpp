@@ -732,14 +732,14 @@ TEST_F(CheckpointValues, ANetworkThatEmbedsNoNumbersIsRefused) {
   for (const Words& words :
        {Words{"--data", "glyphs:classes=4,images=4,size=32", "--split", "train",
               "--save-embeddings", in("e.h5")},
-        Words{"--index", in("index.h5"), "--query", in("photo.png"), "--sheet", in("sheet.png")}}) {
+        Words{"--index", in("index.h5"), "--query", in("photo.png"), "--report", in("s.html")}}) {
     const Finished end = run(joined({RK_BIN "/eval", "--checkpoint", broken, "-q"}, words));
     EXPECT_EQ(end.code, 3) << end.err;
     EXPECT_TRUE(
         holds(end.err, "error: " + broken + ": embeds pictures as not-a-number or infinity"));
   }
   EXPECT_FALSE(fs::exists(in("e.h5")));
-  EXPECT_FALSE(fs::exists(in("sheet.png")));
+  EXPECT_FALSE(fs::exists(in("s.html")));
 }
 
 TEST_F(RunFaults, EmbeddingsTooLargeNameTheirFile) {
