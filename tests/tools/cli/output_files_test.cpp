@@ -98,13 +98,12 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   const std::string text = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   folder_->write("others.safetensors", std::string(1, static_cast<char>(text.size())) +
                                            std::string(7, 0) + text + "1234");
-  folder_->write("others.html", "<!DOCTYPE html>\n<html>My own</html>");
   const std::string package = R"({"name": "app", "version": "1.0.0"})";
   folder_->write("package.json", package);
   const std::string probe = RK_BIN "/probe";
   const std::vector<std::string> search = {RK_BIN "/eval",      "--checkpoint", best(),
                                            "--index",           in("own.h5"),   "--query",
-                                           in("flat/c0/0.png"), "--report"};
+                                           in("flat/c0/0.png"), "--json"};
   const auto to = [](std::vector<std::string> words, const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -114,13 +113,12 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
     std::string others, own;
   };
   const std::vector<Case> cases = {
-      {search, "others.html", "search.html"},
       {{probe, "--image", in("seen.png"), "--out"}, "photo.png", "out.png"},
       {{probe, "--image", in("seen.png"), "--show"}, "photo.png", "show.png"},
       {{probe, "--image", in("seen.png"), "--json"}, "package.json", "image.json"},
       {{probe, "--data", flat(), "--json"}, "package.json", "data.json"},
       {{probe, "--loss", "smooth_ap", "--in", in("own.h5"), "--json"}, "package.json", "loss.json"},
-      {to(search, {in("search.html"), "--json"}), "package.json", "search.json"},
+      {search, "package.json", "search.json"},
       {{RK_BIN "/eval", "--embeddings", in("own.h5"), "--json"}, "package.json", "eval.json"},
       {{RK_BIN "/eval", "--compare", in("run"), in("run"), "--data", flat(), "--json"},
        "package.json",
@@ -160,9 +158,9 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   // Earlier versions did not sign files: embeddings are recognised by their /network.
   write_others_hdf5("unsigned.h5", "/embeddings", "/network");
   EXPECT_EQ(eval({"--embeddings", in("own.h5"), "--save-embeddings", in("unsigned.h5")}).code, 0);
-  const Finished forced =
-      run_to_end(to(search, {in("photo.png"), "--json", in("package.json"), "--force"}),
-                 folder_->path().string());
+  const Finished forced = run_to_end({probe, "--image", in("seen.png"), "--show", in("photo.png"),
+                                      "--json", in("package.json"), "--force"},
+                                     folder_->path().string());
   EXPECT_EQ(forced.code, 0) << forced.err;
   EXPECT_FALSE(file_text(in("photo.png")) == photo);
   EXPECT_EQ(result("package.json")["program"], "Rankine");
