@@ -18,7 +18,6 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr unsigned kOrientationTag = 0x0112;
-constexpr unsigned kShort = 3, kLong = 4;  // field types: 16-bit and 32-bit numbers
 constexpr std::string_view kExifBegins = "Exif\0\0"sv;
 constexpr std::size_t kFieldBytes = 12;
 
@@ -38,8 +37,22 @@ struct Numbers {
   }
 };
 
+// Bytes of one value of a field's type, if that is a whole number; else 0.
+std::size_t bytes_of(std::uint32_t type) {
+  constexpr std::uint32_t kShort = 3, kLong = 4, kSByte = 6, kSShort = 8, kSLong = 9;
+  switch (type) {
+    case kSByte: return 1;
+    case kShort:
+    case kSShort: return 2;
+    case kLong:
+    case kSLong: return 4;
+    default: return 0;
+  }
+}
+
 // The orientation stated in a TIFF block: its 8-byte header gives the offset of the first
-// directory, which is a count followed by that many fields (tag, type, number of values, value).
+// directory, which is a count followed by that many fields (tag, type, number of values, and the
+// values, or where they are if they take more than four bytes).
 int orientation_in(std::string_view tiff) {
   const bool little = tiff.starts_with("II*\0"sv);
   if (!little && !tiff.starts_with("MM\0*"sv)) return kUpright;
@@ -50,11 +63,12 @@ int orientation_in(std::string_view tiff) {
     const std::size_t field = directory + 2 + i * kFieldBytes;
     if (field + kFieldBytes > tiff.size()) break;
     if (number.at(field, 2) != kOrientationTag) continue;
-    const std::uint32_t type = number.at(field + 2, 2);
-    const std::uint32_t value = number.at(field + 8, type == kLong ? 4 : 2);
-    const bool sound = (type == kShort || type == kLong) && number.at(field + 4, 4) == 1 &&
-                       value >= 1 && value <= 8;
-    return sound ? static_cast<int>(value) : kUpright;
+    const std::size_t each = bytes_of(number.at(field + 2, 2));
+    const std::size_t all = each * number.at(field + 4, 4);
+    const std::size_t place = all > 4 ? number.at(field + 8, 4) : field + 8;
+    if (all == 0 || place > tiff.size() || tiff.size() - place < all) return kUpright;
+    const std::uint32_t value = number.at(place, each);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : kUpright;
   }
   return kUpright;
 }

@@ -2,8 +2,8 @@
 // into the first Exif segment (APP1) of a JPEG or the eXIf chunk of a PNG. Its value says at which
 // sides of the upright picture the first row and the first column of the stored pixels belong: 1
 // top left (as stored), 2 top right, 3 bottom right, 4 bottom left, 5 left top, 6 right top, 7
-// right bottom, 8 left bottom. The tag is a SHORT; a LONG is accepted too, as in Pillow.
-// Orientation in XMP is ignored.
+// right bottom, 8 left bottom. The tag is one SHORT; other whole numbers, and the first of several,
+// are accepted too, as in Pillow. Orientation in XMP and in a PNG's text is ignored.
 #pragma once
 
 #include "data/images/image.h"

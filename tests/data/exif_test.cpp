@@ -51,9 +51,13 @@ struct Block {
   int orientation = 1;
   bool little = true;
   int fields_before = 0, fields_behind = 0;
-  int gap = 0;        // bytes between the header and the directory
-  bool wide = false;  // the value is a LONG instead of a SHORT
+  int gap = 0;    // bytes between the header and the directory
+  int type = 3;   // SHORT
+  int count = 1;  // of values; those after the first are 7
 };
+
+// Bytes of a value of each type; 0: none that an orientation may have.
+constexpr std::array<int, 14> kTypeBytes = {0, 0, 0, 2, 4, 0, 1, 0, 2, 4, 0, 0, 0, 0};
 
 Bytes tiff_of(const Block& block) {
   Bytes out;
@@ -71,12 +75,24 @@ Bytes tiff_of(const Block& block) {
   };
   for (int i = 0; i < block.fields_before; ++i) other(0x0100 + i % 0x12);
   append(out, 0x0112, 2, block.little);
-  append(out, block.wide ? 4 : 3, 2, block.little);
-  append(out, 1, 4, block.little);
-  append(out, static_cast<std::uint64_t>(block.orientation), block.wide ? 4 : 2, block.little);
-  if (!block.wide) append(out, 0, 2, block.little);
+  append(out, static_cast<std::uint64_t>(block.type), 2, block.little);
+  append(out, static_cast<std::uint64_t>(block.count), 4, block.little);
+  const int each = std::max(kTypeBytes[static_cast<std::size_t>(block.type)], 1);
+  Bytes values;
+  for (int i = 0; i < block.count; ++i) {
+    append(values, static_cast<std::uint64_t>(i == 0 ? block.orientation : 7), each, block.little);
+  }
+  const std::size_t behind = out.size() + 8 + 12 * static_cast<std::size_t>(block.fields_behind);
+  const bool inside = values.size() <= 4;
+  if (inside) {
+    values.resize(4, 0);
+    append(out, values);
+  } else {
+    append(out, behind, 4, block.little);
+  }
   for (int i = 0; i < block.fields_behind; ++i) other(0x0113 + i);
   append(out, 0, 4, block.little);  // no further directory
+  if (!inside) append(out, values);
   return out;
 }
 
@@ -189,17 +205,20 @@ class Plain {
     const bool little = part(tiff, 0, 4) == Bytes{'I', 'I', 42, 0};
     if (!little && part(tiff, 0, 4) != Bytes{'M', 'M', 0, 42}) return 1;
     const std::size_t directory = number(tiff, 4, 4, little);
-    const std::size_t count = number(tiff, directory, 2, little);
-    for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t fields = number(tiff, directory, 2, little);
+    for (std::size_t i = 0; i < fields; ++i) {
       const std::size_t field = directory + 2 + 12 * i;
       (void)tiff.at(field + 11);
       if (number(tiff, field, 2, little) != 0x0112) continue;
       const std::size_t type = number(tiff, field + 2, 2, little);
-      const std::size_t value = number(tiff, field + 8, type == 4 ? 4 : 2, little);
-      return (type == 3 || type == 4) && number(tiff, field + 4, 4, little) == 1 && value >= 1 &&
-                     value <= 8
-                 ? static_cast<int>(value)
-                 : 1;
+      const std::size_t count = number(tiff, field + 4, 4, little);
+      if (type >= kTypeBytes.size() || kTypeBytes[type] == 0 || count == 0) return 1;
+      const auto each = static_cast<std::size_t>(kTypeBytes[type]);
+      const Bytes values = part(
+          tiff, each * count <= 4 ? field + 8 : number(tiff, field + 8, 4, little), each * count);
+      if (values.size() < each * count) return 1;
+      const std::size_t value = number(values, 0, kTypeBytes[type], little);
+      return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
     }
     return 1;
   }
@@ -208,12 +227,14 @@ class Plain {
 };
 
 Bytes drawn_file(CounterRandom& random) {
+  constexpr std::array<int, 10> kTypes = {3, 3, 3, 3, 4, 6, 8, 9, 1, 13};
   const Block block{.orientation = 1 + static_cast<int>(random.below(8)),
                     .little = random.below(2) == 0,
                     .fields_before = static_cast<int>(random.below(4)),
                     .fields_behind = static_cast<int>(random.below(4)),
                     .gap = static_cast<int>(random.below(3)) * 2,
-                    .wide = random.below(3) == 0};
+                    .type = kTypes[static_cast<std::size_t>(random.below(kTypes.size()))],
+                    .count = 1 + static_cast<int>(random.below(4) == 0 ? random.below(5) : 0)};
   if (random.below(2) == 0) {
     return png_of(tiff_of(block), random.below(2) == 0, random.below(2) == 0);
   }
@@ -236,16 +257,24 @@ TEST(Exif, EveryOrientationInBothOrdersOfBytes) {
         EXPECT_EQ(orientation_of(png_of(tiff, false)), orientation);
         EXPECT_EQ(orientation_of(png_of(tiff, true)), orientation);
         EXPECT_EQ(orientation_of(png_of(tiff, true, true)), orientation);
-        const Bytes wide = tiff_of({orientation, little, before, 2, before * 2, true});
-        EXPECT_EQ(orientation_of(jpeg_of(wide)), orientation);
-        EXPECT_EQ(orientation_of(png_of(wide, false)), orientation);
+        for (const int type : {3, 4, 6, 8, 9}) {  // whole numbers, unsigned and signed
+          for (const int count : {1, 2, 5}) {
+            const Bytes odd = tiff_of({orientation, little, before, 2, before * 2, type, count});
+            EXPECT_EQ(orientation_of(jpeg_of(odd)), orientation) << type << " x " << count;
+            EXPECT_EQ(orientation_of(png_of(odd, false)), orientation) << type << " x " << count;
+          }
+        }
       }
     }
   }
   for (const int nonsense : {0, 9, 256, 65535}) {
     EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = nonsense}))), 1);
-    EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = nonsense + 65536, .wide = true}))), 1);
+    EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = nonsense + 65536, .type = 4}))), 1);
   }
+  for (const int type : {1, 2, 5, 7, 10, 11, 12}) {  // bytes, text, fractions, floating point
+    EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = 6, .type = type}))), 1) << type;
+  }
+  EXPECT_EQ(orientation_of(jpeg_of(tiff_of({.orientation = 6, .count = 0}))), 1);
   EXPECT_EQ(orientation_of({}), 1);
   EXPECT_EQ(orientation_of({0xFF, 0xD8}), 1);
   EXPECT_EQ(orientation_of(Bytes(100, 0xFF)), 1);

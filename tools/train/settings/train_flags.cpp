@@ -91,11 +91,13 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
 void add_network_options(SettingTable& t, TrainSettings& s) {
   t.group("Network: backbone, pooling, embedding layer");
   t.add("arch", s.arch, "backbone").check(one_of(network_names()));
-  t.add("weights", s.weights,
-        "start from these weights (a checkpoint, or any file that convert reads), with its arch, "
-        "stride-in-1x1, pool, gem-p, dim, "
-        "input-mean, input-std, image-size and (for that image-size) resize where they are not "
-        "given; empty: from random ones")
+  t.add(
+       "weights", s.weights,
+       "start from these weights (a checkpoint, or any file that convert reads), with its arch, "
+       "stride-in-1x1, pool, gem-p, dim, "
+       "input-mean, input-std, image-size and (for that image-size) resize where they are not "
+       "given; empty: from random ones (convolutions of any arch: Kaiming's normal distribution by "
+       "fan-out; the embedding layer as PyTorch's Linear)")
       .type_name("FILE");
   t.add("dim", s.dim, "numbers in an embedding").check(in_range(1, kMostDim));
   t.add("pool", s.pool, "global pooling of the last feature maps")
@@ -203,7 +205,8 @@ void add_train_options(Flags& flags, SettingTable& table, TrainSettings& setting
                   "go on although the training images are no longer those that the run began with")
       .group(run);
   table.group(run);
-  table.add("epochs", settings.epochs, "passes over the data").check(in_range(1, kMostEpochs));
+  table.add("epochs", settings.epochs, "passes over the data, as the sampler cuts it into batches")
+      .check(in_range(1, kMostEpochs));
   table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
       .check(in_range(1, 1 << 16));
   table
