@@ -53,9 +53,10 @@ DescribedRows read_index(const std::string& path, const CheckpointEmbedder& embe
   return index;
 }
 
-// What the results must be read with: each is also printed.
+// What the results must be read with.
 class Notes {
  public:
+  // Prints the note, too.
   void add(std::string text) {
     if (text.empty()) return;
     note(text);
@@ -177,6 +178,10 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
       pictures, 0,
       "as in this network's training; one trained on data with ,exif=turn turns them upright");
   if (!rotated.empty()) notes.all.push_back(rotated);
+  if (const std::size_t bad = embedder.bad_images().size(); bad > 0) {
+    notes.all.push_back(
+        fmt::format("{} of --query cannot be read: left out", counted(bad, "picture")));
+  }
   if (queries.count() == 0) fail<InputError>("none of the pictures can be read; give others");
   if (queries.set.dim != index.set.dim) {
     fail<InputError>(

@@ -284,6 +284,15 @@ TEST_F(SearchRun, AnIndexWithoutPathsHasNumbersForNamesAndNoPictures) {
   EXPECT_TRUE(holds(find_all(page(), "li", "item")[1]->text, "1 c1row 6"));
 }
 
+TEST_F(SearchRun, PicturesThatAreLeftOutAreSaid) {
+  folder_.write("some/broken.png", "\x89PNG\r\n\x1a\n");
+  folder_.picture("some/whole.png", 3);
+  const Words words = {"--index", in("index.h5"), "--query", in("some"), "--skip-bad"};
+  ASSERT_EQ(search(words).code, 0);
+  EXPECT_TRUE(holds(page().text, "Note: 1 picture of --query cannot be read: left out."));
+  EXPECT_EQ(find_all(page(), "article").size(), 1U);
+}
+
 TEST_F(SearchRun, WhatIsGoneIsSaid) {
   fs::rename(in("set/c2"), in("elsewhere"));
   ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c1/2.png"), "--topk", "12"}).code,
