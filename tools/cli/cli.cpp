@@ -6,11 +6,11 @@
 #include "engine/group/process_device.h"
 #include "engine/system/parser_process.h"
 #include "engine/system/signals.h"
-#include "tools/cli/installed_names.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/other_names.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/program_names.h"
 #include "tools/cli/threads.h"
 
 #include <fmt/format.h>
@@ -99,7 +99,7 @@ void resolve_device(CommonOptions& common, const Command& command) {
 void begin(CommonOptions& common, const Command& command) {
   // Notes may repeat text from a file, hence one_line().
   common.quiet ? send_notes(nullptr)
-               : send_notes([names = InstalledNames(common.program)](const std::string& line) {
+               : send_notes([names = ProgramNames(common.program)](const std::string& line) {
                    tell("note: {}", one_line(names.in_advice(line)));
                  });
   set_stop_messages(
@@ -183,7 +183,7 @@ bool reader_is_gone() {
 }
 
 // Runs `work` and turns whatever it throws into a line and an exit code.
-int guarded(const InstalledNames& names, const std::function<void()>& work) {
+int guarded(const ProgramNames& names, const std::function<void()>& work) {
   try {
     work();
     // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
@@ -254,7 +254,7 @@ void require_values(int argc, const char* const* argv, CLI::App& app) {
 }
 
 int run_as_program(const std::string& program, const std::function<void()>& work) {
-  return guarded(InstalledNames(program), [&] {
+  return guarded(ProgramNames(program), [&] {
     hold_standard_streams();
     install_signal_handlers();
     set_parser_interruption(stop_if_interrupted);
@@ -307,12 +307,12 @@ class WrappedHelp final : public CLI::Formatter {
 
  private:
   static constexpr std::size_t kNames = 32, kLine = 100;
-  InstalledNames names_;
+  ProgramNames names_;
 };
 
 void set_up(CLI::App& app, const char* path) {
   app.formatter(std::make_shared<WrappedHelp>(path));
-  app.name(std::filesystem::path(path).filename().string());
+  app.name(ProgramNames(path).own());
   // If a flag is given twice the last one wins, so that one can override flags of a shell alias.
   app.option_defaults()->always_capture_default()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);

@@ -5,10 +5,10 @@
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
-#include "tools/cli/installed_names.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
+#include "tools/cli/program_names.h"
 #include "tools/cli/progress.h"
 #include "tools/convert/tensor_table.h"
 #include "weights/architectures/registry.h"
@@ -418,7 +418,7 @@ class Convert final : public Command {
     say("{}: {}, {:.1f} MiB, read again and equal\n  SHA-256 {}\n", one_line(out_), to.words,
         static_cast<double>(bytes.size()) / (1 << 20), digest);
     if (of_run_ && from_run_.empty() && to.bytes == safetensors_bytes && weights.model.dim > 0) {
-      say("{}", InstalledNames(common.program)
+      say("{}", ProgramNames(common.program)
                     .in_advice("  torchvision has no embedding layer; `convert --from-run RUN "
                                "OUT.safetensors` also writes a .py that has one\n"));
     }

@@ -8,7 +8,7 @@
 #include "tests/support/messages.h"
 #include "tests/support/program_run.h"
 #include "tests/support/temporary_folder.h"
-#include "tools/cli/installed_names.h"
+#include "tools/cli/program_names.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -348,14 +348,15 @@ TEST(Cli, MessagesStayOneLine) {
 }
 
 // Installed, `probe` is not in PATH, but rankine-probe is; convert is another program's.
-TEST(Cli, AnInstalledProgramCallsTheOthersByTheirInstalledNames) {
+TEST(Cli, AProgramCallsTheOthersAsItWasCalled) {
   const auto work = [](const CommonOptions&) {
     note("a: see `eval --data x`");
     fail<InputError>("evaluate --it; `probe --data x` names all");
   };
-  for (const std::string name : {"", "rankine-"}) {
+  for (const std::string name : {"", "rankine-", "build/bin/", "./"}) {
     const auto run_as = [&](const std::vector<std::string>& arguments) {
-      return run_here("/usr/bin/" + name + "convert", arguments, std::make_unique<Fake>(work));
+      const std::string folder = name.ends_with('/') ? "" : "/usr/bin/";
+      return run_here(folder + name + "convert", arguments, std::make_unique<Fake>(work));
     };
     EXPECT_EQ(run_as({"--data", "x"}).err,
               fmt::format("note: a: see `{0}eval --data x`\nerror: evaluate --it; `{0}probe --data "
@@ -365,8 +366,8 @@ TEST(Cli, AnInstalledProgramCallsTheOthersByTheirInstalledNames) {
   }
 }
 
-TEST(Cli, HelpCallsProgramsByTheirInstalledNames) {
-  const InstalledNames names("/usr/bin/rankine-eval");
+TEST(Cli, HelpCallsProgramsAsTheyAreCalled) {
+  const ProgramNames names("/usr/bin/rankine-eval");
   EXPECT_EQ(
       names.in_help("Converts.\n  convert a.pth a.h5    for train --weights\n  eval      ranks"),
       "Converts.\n  rankine-convert a.pth a.h5    for rankine-train --weights\n  eval      "
@@ -378,7 +379,15 @@ TEST(Cli, HelpCallsProgramsByTheirInstalledNames) {
       names.in_advice("give `train` or `convert` --input-mean; `eval --save-embeddings` makes"),
       "give `rankine-train` or `rankine-convert` --input-mean; `rankine-eval "
       "--save-embeddings` makes");
-  EXPECT_EQ(InstalledNames("build/bin/eval").in_help("see probe --data"), "see probe --data");
+  for (const char* plain : {"eval", "/usr/bin/eval"}) {
+    EXPECT_EQ(ProgramNames(plain).in_help("see probe --data"), "see probe --data");
+    EXPECT_EQ(ProgramNames(plain).own(), "eval");
+  }
+  const ProgramNames built("build/bin/eval");
+  EXPECT_EQ(built.own(), "build/bin/eval");
+  EXPECT_EQ(built.in_help("Ranks.\n  eval --data x  for train --weights; see `bench`"),
+            "Ranks.\n  build/bin/eval --data x  for build/bin/train --weights; see "
+            "`build/bin/bench`");
 }
 
 int run_bench(std::vector<const char*> arguments, std::string& ran) {
