@@ -112,7 +112,7 @@ TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   folder_.write("e.npy", npy_rows({3, 0, 0, 3, 0, 3, 3, 0}, 4, 2));
   folder_.write("g.npy", npy_rows({3, 0, 1, 3, 3, 0}, 3, 2));
   folder_.write("y.npy", npy_labels({1, 2, 2, 1}));
-  folder_.write("z.npy", npy_labels({1, 2, 2}));
+  folder_.write("z.npy", npy_labels({1, 2, 1}));  // it holds one of them twice
   std::string said;
   ASSERT_EQ(
       run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery", in("g.npy"),

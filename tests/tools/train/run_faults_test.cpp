@@ -207,6 +207,11 @@ TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
     EXPECT_TRUE(refused.code == 2 || refused.code == 3) << more[0] << refused.err;
     EXPECT_EQ(file_text(in("e.h5")), before) << more[0];
   }
+  // Rows from a file meet the gallery later than pictures do.
+  const Finished refused = run({RK_BIN "/eval", "--embeddings", in("e.h5"), "--gallery",
+                                in("other.h5"), "--save-embeddings", in("copy.h5")});
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  EXPECT_FALSE(fs::exists(in("copy.h5")));
 }
 
 // An error that ends a run in the middle of an epoch must be reported, and the run saved first.
