@@ -147,12 +147,6 @@ RowsRead read_arrays(const RowsToRead& what) {
 RowsRead read_hdf5(const RowsToRead& what) {
   const FileAndName place = file_and_name(what.embeddings);
   const Hdf5Reader file(place.file);
-  if (place.name.empty() && !file.has("/embeddings") && file.has("/weights")) {
-    fail<InputError>(
-        "{}: is a network's weights, not embeddings; embed pictures with them: --checkpoint FILE "
-        "--data SPEC",
-        file.name());
-  }
   RowsRead out;
   out.format = "HDF5";
   const auto labels_are = [&](Hdf5Reader::Kind kind) {
