@@ -6,7 +6,10 @@
 #include "engine/base/random.h"
 #include "tests/data/picture_folder.h"
 #include "tests/support/messages.h"
+#include "tests/support/random_seed.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -227,6 +230,53 @@ TEST(Affine, HalfPixelShiftAverages) {
   EXPECT_EQ(out[0], 0);
   EXPECT_EQ(out[3], 5);
   EXPECT_EQ(out[9], 25);
+}
+
+// Every byte is the nearest to the definition in double: the four pixels around the place, those
+// outside being the fill or the nearest of the picture. Places are drawn inside and far outside.
+TEST(Affine, ResamplesAsDefinedForAnyMap) {
+  const std::uint64_t seed = random_seed();
+  CounterRandom random(seed, 0, 0);
+  for (int round = 0; round < 400; ++round) {
+    const int size = 1 + static_cast<int>(random.below(24));
+    const Image image = noise_image(size, size, static_cast<std::uint64_t>(round));
+    AugmentOptions options;
+    options.fill_border = random.below(2) == 0;
+    for (std::uint8_t& each : options.fill) each = static_cast<std::uint8_t>(random.below(256));
+    std::array<double, 6> map;
+    for (double& each : map) each = random.uniform(-2, 2);
+    const double reach = random.below(8) == 0 ? 1e12 : size;
+    for (const std::size_t shift : {std::size_t{2}, std::size_t{5}})
+      map[shift] = random.uniform(-reach, reach);
+    std::vector<std::uint8_t> out(image.bytes());
+    warp_affine(image.data(), out.data(), size, map, options);
+    const auto tap = [&](double x, double y, std::size_t c) {
+      const bool outside = x < 0 || y < 0 || x > size - 1 || y > size - 1;
+      if (outside && !options.fill_border) return static_cast<double>(options.fill[c]);
+      const auto nearest = [&](double place) {
+        return static_cast<int>(std::clamp(place, 0.0, size - 1.0));
+      };
+      return static_cast<double>(image.pixel(nearest(x), nearest(y))[c]);
+    };
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto pixel = static_cast<int>(i / 3);
+      const int column = pixel % size, row = pixel / size;
+      const double px = column + 0.5, py = row + 0.5;
+      const double x = map[0] * px + map[1] * py + map[2] - 0.5;
+      const double y = map[3] * px + map[4] * py + map[5] - 0.5;
+      const double left = std::floor(x), top = std::floor(y);
+      double expected = 0;
+      for (const double dx : {0.0, 1.0}) {
+        for (const double dy : {0.0, 1.0}) {
+          const double weight =
+              (dx == 0 ? 1 - (x - left) : x - left) * (dy == 0 ? 1 - (y - top) : y - top);
+          expected += weight * tap(left + dx, top + dy, i % 3);
+        }
+      }
+      // float's rounding of values up to 255, three times over
+      ASSERT_NEAR(out[i], expected, 0.5 + 1e-4) << "round " << round << " of seed " << seed;
+    }
+  }
 }
 
 // The matrix against torchvision's definition: M = T(centre + translate) R(a) Shear S T(-centre),

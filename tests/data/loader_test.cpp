@@ -491,6 +491,32 @@ TEST_F(LoaderWithoutFiles, FailuresOfTheSystemAreNoBadPictures) {
   }
 }
 
+class SlowSource : public ImageSource {
+ public:
+  Image load(const DataItem&, const DataClass&) const override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    return Image(8, 8);
+  }
+  std::string name(const DataItem& item, const DataClass&) const override {
+    return std::to_string(item.key);
+  }
+};
+
+TEST(Loader, TheTimeThatNextWaitsIsCounted) {
+  std::vector<DataItem> items;
+  for (std::int64_t i = 0; i < 4; ++i) items.push_back({"", i, 0});
+  const Dataset data("slow", items, {{"a", -1, 0}}, {}, std::make_shared<SlowSource>());
+  const auto sampler = make_sequential(data, 2);
+  Loader loader(data, *sampler, center_crop(8, 8), {.workers = 1});
+  EXPECT_EQ(loader.waited_seconds(), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(loader.next()->index, 0);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  // Two pictures of 40 ms by one worker, which may have begun on them just before.
+  EXPECT_GE(loader.waited_seconds(), 0.04);
+  EXPECT_LE(loader.waited_seconds(), taken.count());
+}
+
 // A picture that fails for another reason than bad input, here for lack of memory.
 class BrokenSource : public ImageSource {
  public:

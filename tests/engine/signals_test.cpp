@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -74,15 +75,23 @@ TEST(Signals, SecondInterruptLeavesAtOnce) {
             130);
 }
 
+// As long as it is sent within 300 ms: on a busy machine a short sleep may take longer.
 TEST(Signals, AnInterruptThatIsSentTwiceIsOne) {
-  EXPECT_EQ(code_of([] {
-              raise(SIGINT);
-              raise(SIGINT);
-              usleep(50'000);
-              raise(SIGINT);
-              return 7;
-            }),
-            7);
+  constexpr int kTooLate = 8;
+  int code = kTooLate;
+  for (int i = 0; i < 20 && code == kTooLate; ++i) {
+    code = code_of([] {
+      const auto first = std::chrono::steady_clock::now();
+      raise(SIGINT);
+      raise(SIGINT);
+      usleep(50'000);
+      if (std::chrono::steady_clock::now() - first > std::chrono::milliseconds(200))
+        return kTooLate;
+      raise(SIGINT);
+      return 7;
+    });
+  }
+  EXPECT_EQ(code, 7);
 }
 
 TEST(Signals, AnsweredAtOnceInTheWordsSetLast) {

@@ -199,7 +199,6 @@ TEST(BenchStepDevice, AnAlgorithmsPlansNameSumsForItsOwnAlone) {
   }
 }
 
-// A step that is not captured runs all the same, and its times say that it was not.
 // What is measured beside the step takes no memory that the step needs.
 TEST(BenchStepDevice, AStepThatFitsIsMeasured) {
   const Context context(2, Device{.cuda = true});

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -176,6 +178,21 @@ TEST(Nearest, WhatIsNotFiniteIsNamed) {
                     "embeddings: row 17 holds a value that is not finite"));
   EXPECT_TRUE(holds(message_of<InputError>([&] { nearest(context, fine.view(), &bad, {}); }),
                     "gallery: row 17 holds a value that is not finite"));
+}
+
+TEST(Nearest, ProgressRisesToTheEndOfTheCallingThread) {
+  const EmbeddingSet set = grid_set(3000, 6, 30);
+  NearestOptions options;
+  std::vector<double> shares;
+  options.progress = [&, caller = std::this_thread::get_id()](double share) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    shares.push_back(share);
+  };
+  EXPECT_TRUE(nearest(Context(2), set.view(), nullptr, options));
+  ASSERT_GT(shares.size(), 1U);
+  EXPECT_TRUE(std::ranges::is_sorted(shares));
+  EXPECT_GE(shares.front(), 0);
+  EXPECT_EQ(shares.back(), 1);
 }
 
 // Where products leave float32's range, the side whose rows are too long or too short is at fault.

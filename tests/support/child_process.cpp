@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -49,6 +50,13 @@ ChildProcess::~ChildProcess() {
 }
 
 void ChildProcess::send(int signal) const { ::kill(pid_, signal); }
+
+void ChildProcess::wait_until_stopped() const {
+  siginfo_t info;
+  while (waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
+         errno == EINTR) {
+  }
+}
 
 bool ChildProcess::running() {
   if (!done_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) done_ = true;

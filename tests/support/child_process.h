@@ -23,6 +23,7 @@ class ChildProcess {
 
   void send(int signal) const;
   bool running();
+  void wait_until_stopped() const;  // by SIGSTOP; or until it ends
   Finished wait();
   std::string said_so_far() const;
 

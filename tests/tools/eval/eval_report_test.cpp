@@ -129,7 +129,6 @@ TEST_F(EvalReport, OfEmbeddingsShowsPicturesWhereTheyAre) {
   EXPECT_FALSE(holds(file_text(in("report.html")), "root:"));
 }
 
-// Pictures are shown as the network saw them, and found beside their file whatever of it is read.
 TEST_F(EvalReport, OfLongRowsShowsNoHistogramOfCutScores) {
   write_rows("one.h5", false);
   write_rows("short.h5", false, 0.7F);
@@ -153,6 +152,7 @@ TEST_F(EvalReport, OfLongRowsShowsNoHistogramOfCutScores) {
   EXPECT_FALSE(shows({"--embeddings", in("one.h5"), "--gallery", in("long.h5")}));
 }
 
+// Pictures are shown as the network saw them, and found beside their file whatever of it is read.
 TEST_F(EvalReport, OfEmbeddingsTurnsPicturesAsTheFileSays) {
   folder_.classes("pics/test/c", 3, 4);
   write_rows("e.h5", true);

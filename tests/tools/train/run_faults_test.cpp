@@ -82,7 +82,7 @@ TEST_F(RunFaults, ARunWritesToNoFolderThatTookThePlaceOfItsOwn) {
     while (first.running() && !fs::exists(in(just_before))) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    first.wait_until_stopped();
     fs::rename(in("run"), in("moved"));
     ASSERT_EQ(run(on_pictures("run", {"--seed", "77"})).code, 0);
     first.send(SIGCONT);
@@ -375,6 +375,7 @@ TEST_F(RunFaults, WhatIsSaidToBeSavedIsThere) {
     while (child.running() && metrics("gone").size() < 2) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
+    child.wait_until_stopped();
     fs::remove_all(in("gone"));
     if (made_anew) fs::create_directory(in("gone"));
     while (child.running()) {
