@@ -11,7 +11,8 @@ namespace rk {
 struct RowLengths {
   double least, most;
   // The threshold is far above the rounding of rows that were divided by their length.
-  bool one() const { return least > 0.99 && most < 1.01; }
+  bool one() const { return least > 0.99 && !beyond_one(); }
+  bool beyond_one() const { return most >= 1.01; }
 };
 
 // Of rows of `dim` numbers, at least one.

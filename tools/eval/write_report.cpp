@@ -48,8 +48,7 @@ void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
 
 // Whether scores of the rows leave [-1, 1] by more than rounding.
 bool has_long_rows(const DescribedRows& rows) {
-  const RowLengths lengths = row_lengths(rows.set.values(), rows.set.dim);
-  return !lengths.one() && lengths.most > 1;
+  return row_lengths(rows.set.values(), rows.set.dim).beyond_one();
 }
 
 }  // namespace
