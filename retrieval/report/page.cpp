@@ -37,6 +37,9 @@ std::string page_of(const PageHead& head, const std::vector<PagePart>& parts) {
   for (const std::string& remark : head.remarks) {
     out += fmt::format("<p class=\"under\">{}.</p>\n", escaped(remark));
   }
+  for (const std::string& note : head.notes) {
+    out += fmt::format("<p class=\"under\">Note: {}.</p>\n", escaped(note));
+  }
   std::string links, sections;
   for (const PagePart& part : parts) {
     if (part.contents.empty()) continue;

@@ -17,6 +17,7 @@ struct PageHead {
   std::string title;
   std::string data;                  // what the page is about, in words
   std::vector<std::string> remarks;  // sentences without their period
+  std::vector<std::string> notes;    // the same: what the page must be read with
 };
 
 struct PagePart {

@@ -55,8 +55,7 @@ std::string origin(const Report& report) {
 }  // namespace
 
 std::string report_page(const Report& report) {
-  PageHead head = {report.title, report.data, {"Protocol: " + report.protocol}};
-  for (const std::string& note : report.notes) head.remarks.push_back("Note: " + note);
+  const PageHead head = {report.title, report.data, {"Protocol: " + report.protocol}, report.notes};
   return page_of(
       head, {{"result", "Result", metrics_section(report)},
              {"similarities", "Similarities", similarities(report)},

@@ -66,7 +66,7 @@ std::string search_page(const FoundPictures& search) {
   out += "<div id=\"browser\">\n";
   Thumbnails pictures(search.picture);
   for (std::int64_t query = 0; query < shown; ++query) out += card(search, pictures, query);
-  PageHead head = {search.title, search.data, {}};
+  PageHead head = {search.title, search.data, {}, search.notes};
   if (queries > shown) {
     head.remarks.push_back(fmt::format("Shown are the first {} of {} queries", shown, queries));
   }
@@ -74,7 +74,6 @@ std::string search_page(const FoundPictures& search) {
     head.remarks.push_back(
         fmt::format("Shown are at most {} results of a query", kMostSearchResults));
   }
-  for (const std::string& note : search.notes) head.remarks.push_back("Note: " + note);
   return page_of(head, {{"found", "Found", out + "</div>\n"},
                         {"origin", "Where this comes from", facts_list(search.facts)}});
 }
