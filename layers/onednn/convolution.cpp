@@ -2,9 +2,11 @@
 
 #include "engine/device/onednn.h"
 #include "kernels/cpu/elementwise.h"
+#include "layers/onednn/convolution_block.h"
 #include "layers/onednn/image_desc.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace rk {
@@ -49,6 +51,16 @@ std::size_t copy_bytes(const memory::desc& computed, const memory::desc& stored)
   return computed == stored ? 0 : computed.get_size();
 }
 
+// Whether the library would write outside its scratchpad, and compute wrong numbers with several
+// threads: in the weights' gradient of a strided 1 x 1 convolution over adjacent channels that are
+// fewer than a block (its issue 6035, in all versions until 2026 at least).
+bool errs_on_few_channels(const ConvolutionGeometry& g) {
+  const Conv2dOptions& o = g.options;
+  return g.order.kind == WeightOrder::Kind::kPlain && g.block == 0 &&
+         g.x[3] < convolution_block() && o.kernel == std::array<std::int64_t, 2>{1, 1} &&
+         (o.stride[0] > 1 || o.stride[1] > 1);
+}
+
 }  // namespace
 
 struct OneDnnConvolution::Impl {
@@ -75,6 +87,9 @@ struct OneDnnConvolution::Impl {
   float* slice = nullptr;  // temporary for a gradient that accumulates or has another layout
   const float* dy = nullptr;
 
+  // The block that the weights' gradient is computed in; 0: as x and y are for the other passes.
+  std::int64_t weights_block = 0;
+
   // Builds the primitives for a geometry.
   void build(const ConvolutionGeometry& geometry, const EdgeUse& of_dx);
 
@@ -96,8 +111,12 @@ struct OneDnnConvolution::Impl {
   }
   memory::desc x_desc() const { return computed_x(g.x[0]); }
   memory::desc y_desc() const { return computed_y(g.y[0]); }
-  std::size_t copied_x_bytes() const { return copy_bytes(x_desc(), stored_x(g.x[0])); }
-  std::size_t copied_y_bytes() const { return copy_bytes(y_desc(), stored_y(g.y[0])); }
+  memory::desc weights_x_desc() const {
+    return weights_block > 0 ? image_desc(g.x, weights_block) : x_desc();
+  }
+  memory::desc weights_y_desc() const {
+    return weights_block > 0 ? image_desc(g.y, weights_block) : y_desc();
+  }
 
   // The number of images whose gradient is computed at once: all of them or, if it accumulates, the
   // largest divisor of the batch that keeps a slice of dx small.
@@ -130,7 +149,7 @@ struct OneDnnConvolution::Impl {
             hint};
   }
 
-  bool moves_dx() const { return copied_x_bytes() > 0; }
+  bool moves_dx() const { return x_desc() != stored_x(g.x[0]); }
 
   static dnnl::primitive_attr user_scratchpad() {
     dnnl::primitive_attr attributes;
@@ -139,12 +158,12 @@ struct OneDnnConvolution::Impl {
   }
 
   // Both return the bytes used.
-  std::size_t carve(void* start, Workspace& pass, const memory::desc& weight,
-                    const memory::desc& scratch) const {
+  std::size_t carve(void* start, Workspace& pass, const memory::desc& x, const memory::desc& weight,
+                    const memory::desc& y, const memory::desc& scratch) const {
     Carver pieces(start);
     pass.weight = take(pieces, copy_bytes(weight, stored_weight));
-    pass.x = take(pieces, copied_x_bytes());
-    pass.y = take(pieces, copied_y_bytes());
+    pass.x = take(pieces, copy_bytes(x, stored_x(g.x[0])));
+    pass.y = take(pieces, copy_bytes(y, stored_y(g.y[0])));
     pass.scratchpad = take(pieces, scratch.get_size());
     return pieces.used();
   }
@@ -219,11 +238,13 @@ void OneDnnConvolution::Impl::build(const ConvolutionGeometry& geometry, const E
         {kind, direct, x, w, y, stride(), padding(), padding()}, attributes, onednn.engine};
   }
   if (!wants.backward) return;
+  weights_block = errs_on_few_channels(g) ? convolution_block() : 0;
+  const memory::desc wx = weights_x_desc(), wy = weights_y_desc();
   const dnnl::convolution_forward::primitive_desc hint(
-      {dnnl::prop_kind::forward_training, direct, x, w, y, stride(), padding(), padding()},
+      {dnnl::prop_kind::forward_training, direct, wx, w, wy, stride(), padding(), padding()},
       onednn.engine);
   weights_pd = {
-      {direct, x, w, y, stride(), padding(), padding()}, user_scratchpad(), onednn.engine, hint};
+      {direct, wx, w, wy, stride(), padding(), padding()}, user_scratchpad(), onednn.engine, hint};
   if (use.wanted) data_pd = make_data();
 }
 
@@ -248,11 +269,12 @@ void OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse&
 void OneDnnConvolution::carve(Carver& workspace) {
   Impl& m = *impl_;
   void* start = workspace.rest();
-  std::size_t bytes =
-      m.carve(start, m.in_forward, m.forward_pd.weights_desc(), m.forward_pd.scratchpad_desc());
+  std::size_t bytes = m.carve(start, m.in_forward, m.x_desc(), m.forward_pd.weights_desc(),
+                              m.y_desc(), m.forward_pd.scratchpad_desc());
   if (m.wants.backward) {
-    bytes = std::max(bytes, m.carve(start, m.in_weights, m.weights_pd.diff_weights_desc(),
-                                    m.weights_pd.scratchpad_desc()));
+    bytes = std::max(
+        bytes, m.carve(start, m.in_weights, m.weights_x_desc(), m.weights_pd.diff_weights_desc(),
+                       m.weights_y_desc(), m.weights_pd.scratchpad_desc()));
     if (m.use.wanted) bytes = std::max(bytes, m.carve_data(start));
   }
   take(workspace, bytes);
@@ -294,13 +316,13 @@ void OneDnnConvolution::bind_backward_weights(const float* x, const float* dy, f
   const Workspace& in = m.in_weights;
   const memory::desc made = m.weights_pd.diff_weights_desc();
   void* gradient = m.write_to(dw, m.stored_weight, made, in.weight, m.weights_reorder);
-  void* input = m.read_from(x, m.stored_x(m.g.x[0]), m.x_desc(), in.x, m.weights_x_reorder);
-  void* output_gradient =
-      m.read_from(dy, m.stored_y(m.g.y[0]), m.y_desc(), in.y, m.weights_dy_reorder);
+  const memory::desc xd = m.weights_x_desc(), yd = m.weights_y_desc();
+  void* input = m.read_from(x, m.stored_x(m.g.x[0]), xd, in.x, m.weights_x_reorder);
+  void* output_gradient = m.read_from(dy, m.stored_y(m.g.y[0]), yd, in.y, m.weights_dy_reorder);
   m.weights =
       BoundPrimitive(m.onednn, dnnl::convolution_backward_weights(m.weights_pd),
-                     {{DNNL_ARG_SRC, m.x_desc(), input},
-                      {DNNL_ARG_DIFF_DST, m.y_desc(), output_gradient},
+                     {{DNNL_ARG_SRC, xd, input},
+                      {DNNL_ARG_DIFF_DST, yd, output_gradient},
                       {DNNL_ARG_DIFF_WEIGHTS, made, gradient},
                       {DNNL_ARG_SCRATCHPAD, m.weights_pd.scratchpad_desc(), in.scratchpad}});
 }
