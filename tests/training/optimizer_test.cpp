@@ -1,6 +1,8 @@
 #include "training/optimizer.h"
 
 #include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
@@ -23,8 +25,8 @@ std::vector<float> ramp(std::int64_t count, double scale) {
 // The formulas of the header for one parameter, in double, independent of the product's code.
 struct Reference {
   OptimizerParams params;
-  double rate, decay;
-  double p, first = 0, second = 0;
+  double rate = 0, decay = 0;
+  double p = 0, first = 0, second = 0;
 
   void step(double g, int t) {
     if (params.kind == OptimizerKind::kSgd) {
@@ -56,42 +58,84 @@ std::vector<OptimizerParams> all_kinds() {
           {.kind = OptimizerKind::kSgd, .momentum = 0.9, .nesterov = true}};
 }
 
-// Groups with their own rate and decay, of which neighbours differ in one of both, and a gap in no
-// group.
-TEST(Optimizer, FollowsTheFormulasPerGroup) {
-  constexpr std::int64_t kCount = 133;
-  const std::vector<OptimizerGroup> groups = {
-      {.begin = 70, .end = 100, .rate_factor = 10, .weight_decay = 0.2},
-      {.begin = 100, .end = 121, .rate_factor = 10, .weight_decay = 0},
-      {.begin = 121, .end = 133, .rate_factor = 3, .weight_decay = 0},
-      {.begin = 0, .end = 61, .weight_decay = 0.1}};
-  for (const OptimizerParams& params : all_kinds()) {
-    const Context context(2);
-    Optimizer optimizer(context, params, groups, kCount);
-    StepState state{.rate = 0.01};
-    std::vector<float> p = ramp(kCount, 1.0);
+// Ranges of up to `count` elements in any order, with gaps that are in no group; neighbours may
+// share their rate, their decay or both.
+std::vector<OptimizerGroup> drawn_groups(CounterRandom& random, std::int64_t count) {
+  std::vector<OptimizerGroup> groups;
+  for (std::int64_t begin = 0; begin < count;) {
+    const std::int64_t end = std::min(count, begin + 1 + random.below(random.below(2) * 900 + 20));
+    if (random.below(4) > 0) {
+      groups.push_back({.begin = begin,
+                        .end = end,
+                        .rate_factor = random.below(2) == 0 ? 1.0 : random.uniform(0.1, 10),
+                        .weight_decay = random.below(2) == 0 ? 0.0 : random.uniform(0, 0.3)});
+    }
+    begin = end;
+  }
+  for (std::size_t i = groups.size(); i > 1; --i)
+    std::swap(groups[i - 1],
+              groups[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  return groups;
+}
+
+OptimizerParams drawn_params(CounterRandom& random) {
+  const std::vector<OptimizerParams> kinds = all_kinds();
+  OptimizerParams params =
+      kinds[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kinds.size())))];
+  params.beta1 = random.uniform(0, 0.95);
+  params.beta2 = random.uniform(0.5, 0.999);
+  params.eps = random.uniform(1e-6, 1e-3);
+  if (params.momentum > 0) params.momentum = random.uniform(0.1, 0.95);
+  if (random.below(2) == 0) params.clip_norm = random.uniform(0.1, 3);
+  return params;
+}
+
+TEST(Optimizer, FollowsTheFormulasOnDrawnGroups) {
+  CounterRandom random(random_seed(), 0, 0);
+  for (int drawn = 0; drawn < 100; ++drawn) {
+    const std::int64_t count = 1 + random.below(random.below(2) == 0 ? 40 : 3000);
+    const std::vector<OptimizerGroup> groups = drawn_groups(random, count);
+    const OptimizerParams params = drawn_params(random);
+    const Context context(static_cast<int>(1 + random.below(3)));
+    Optimizer optimizer(context, params, groups, count);
+    const auto normals = [&](double size) {
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < count; ++i)
+        values.push_back(static_cast<float>(size * random.normal()));
+      return values;
+    };
+    std::vector<float> p = normals(1);
     const std::vector<float> before = p;
-    std::vector<Reference> reference;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      const auto group = std::ranges::find_if(groups, [&](const OptimizerGroup& each) {
-        return static_cast<std::int64_t>(i) < each.end &&
-               static_cast<std::int64_t>(i) >= each.begin;
-      });
-      const OptimizerGroup own = group == groups.end() ? OptimizerGroup{} : *group;
-      reference.push_back({params, 0.01 * own.rate_factor, own.weight_decay, p[i]});
-    }
-    for (int t = 1; t <= 4; ++t) {
-      const std::vector<float> g = ramp(kCount, 0.1 * t);
-      optimizer.step(context, &state, p.data(), g.data());
-      for (std::size_t i = 0; i < kCount; ++i) reference[i].step(g[i], t);
-    }
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (i >= 61 && i < 70) {
-        EXPECT_EQ(p[i], before[i]) << "frozen " << i;
-      } else {
-        // Four steps in float32 on values of size 1, each with a few roundings of 6e-8.
-        EXPECT_NEAR(p[i], reference[i].p, 1e-6) << "parameter " << i;
+    std::vector<Reference> reference(p.size());
+    std::vector<double> rate_factors(p.size(), 0);
+    for (const OptimizerGroup& group : groups) {
+      for (std::int64_t i = group.begin; i < group.end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        reference[at] = {params, 0, group.weight_decay, p[at]};
+        rate_factors[at] = group.rate_factor;
       }
+    }
+    StepState state;
+    for (int t = 1; t <= 5; ++t) {
+      state.rate = random.uniform(0, 0.02);
+      const std::vector<float> g = normals(0.3);
+      optimizer.step(context, &state, p.data(), g.data());
+      double squares = 0;
+      for (const float value : g)
+        squares += static_cast<double>(value) * static_cast<double>(value);
+      const double norm = std::sqrt(squares);
+      // PyTorch's clip_grad_norm_ without its 1e-6.
+      const double kept = params.clip_norm > 0 ? std::min(1.0, params.clip_norm / norm) : 1.0;
+      for (std::size_t i = 0; i < p.size(); ++i) {
+        reference[i].rate = state.rate * rate_factors[i];
+        if (rate_factors[i] > 0) reference[i].step(kept * static_cast<double>(g[i]), t);
+      }
+    }
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      // Five steps in float32, each with a few roundings of 6e-8 of numbers below 10.
+      const double tolerance = rate_factors[i] == 0 ? 0 : 5e-6;
+      ASSERT_NEAR(p[i], rate_factors[i] == 0 ? before[i] : reference[i].p, tolerance)
+          << "case " << drawn << ", parameter " << i << " of " << count;
     }
   }
 }
