@@ -46,7 +46,7 @@ struct DrawnPool {
       size[axis] = window.kernel[axis] + random.below(9);
       const std::int64_t room = size[axis] + 2 * window.padding[axis] - window.kernel[axis];
       out[axis] = room / window.stride[axis] + 1;
-      // One more window for the pixels that are left over, if it begins before the end of the image.
+      // One more window for the pixels that are left over, if it begins before the image ends.
       if (rounded_up && room % window.stride[axis] != 0 && random.below(2) == 0 &&
           out[axis] * window.stride[axis] - window.padding[axis] < size[axis])
         ++out[axis];
