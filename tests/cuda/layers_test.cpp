@@ -4,6 +4,7 @@
 #include "tests/cuda/gpu.h"
 #include "tests/engine/gemm_cases.h"
 #include "tests/layers/program_cases.h"
+#include "tests/support/random_seed.h"
 
 namespace rk {
 namespace {
@@ -31,14 +32,14 @@ TEST_F(CudaLayers, NormalisationsAndRelusKeepNanAsTheCpuDoes) {
 TEST_F(CudaLayers, ProductsMatchThreeLoopsInDouble) {
   const Context gpu(1, Device{.cuda = true});
   // A shape that the library refuses does not hide the others.
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (const std::uint64_t seed : random_seeds(100)) {
     EXPECT_NO_THROW(check_gemm(gpu, seed)) << seed;
   }
 }
 
 TEST_F(CudaLayers, RandomProgramsAreTheirDefinition) {
   const Context gpu(1, Device{.cuda = true});
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (const std::uint64_t seed : random_seeds(50)) {
     check_linear_layers(gpu, seed);
     for (const Precision precision : kPrecisions) {
       check_joined_channels(gpu, precision, 0, seed);

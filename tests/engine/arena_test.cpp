@@ -2,6 +2,7 @@
 
 #include "engine/base/random.h"
 #include "engine/device/buffer.h"
+#include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
 
@@ -39,8 +40,9 @@ void check(const std::vector<Lifetime>& lifetimes) {
 }
 
 TEST(Arena, NothingAliveTogetherOverlaps) {
-  for (std::uint64_t trial = 0; trial < 50; ++trial) {
-    CounterRandom random(5, 0, trial);
+  for (const std::uint64_t seed : random_seeds(300)) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    CounterRandom random(seed, 0, 0);
     std::vector<Lifetime> lifetimes;
     for (std::int64_t i = 0, n = 1 + random.below(40); i < n; ++i) {
       const int first = static_cast<int>(random.below(60));

@@ -15,8 +15,7 @@ namespace {
 // ranges in the order of the members, and no range may exceed its share by more than the most
 // expensive item.
 TEST(ParallelByWork, EveryItemOnceInRangesOfLikeWork) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 500; ++seed) {
+  for (const std::uint64_t seed : random_seeds(500)) {
     CounterRandom random(seed, 1, 0);
     const std::int64_t count = random.below(40);
     const int threads = 1 + static_cast<int>(random.below(5));

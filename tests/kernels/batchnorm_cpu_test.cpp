@@ -144,8 +144,7 @@ void expect_the_definition(const Drawn& drawn) {
 }
 
 TEST(BatchNormCpu, FollowsItsDefinitionOnDrawnLayouts) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 80; ++seed) {
+  for (const std::uint64_t seed : random_seeds(80)) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     CounterRandom random(seed, 1, 0);
     // Whole vectors of 16 and 8 channels, and NHWC with any number.

@@ -60,8 +60,7 @@ constexpr double kSigmoidError = 3e-7;  // of half_sigmoid in float, and so of i
 // and fail. `largest` is how much the slope of one sigmoid can contribute where terms of both signs
 // may leave little of a gradient.
 template <template <class> class Row> void compare(const auto& make_params, double largest) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 300; ++seed) {
+  for (const std::uint64_t seed : random_seeds(300)) {
     CounterRandom random(seed, 1, 0);
     const Scores scores = draw(random);
     const auto exact = row_of<Row<double>, double>(scores, make_params(double()));

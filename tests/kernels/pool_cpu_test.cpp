@@ -192,8 +192,7 @@ void expect_of_whole_images(CounterRandom& random) {
 }
 
 void on_drawn_images(void (*expect_definition)(CounterRandom&)) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 300; ++seed) {
+  for (const std::uint64_t seed : random_seeds(300)) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     CounterRandom random(seed, 1, 0);
     expect_definition(random);

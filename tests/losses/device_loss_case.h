@@ -4,6 +4,7 @@
 
 #include "tests/losses/device_rounding.h"
 #include "tests/losses/loss_test.h"
+#include "tests/support/random_seed.h"
 #include "tests/support/within.h"
 
 #include <functional>
@@ -40,7 +41,7 @@ class DeviceLossCase {
   }
 
   void ranks_ties_alike() {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (const std::uint64_t seed : random_seeds(20)) {
       made_up::Wanted wanted = made_up::sizes(kind(), seed);
       wanted.dim = kDim;
       expect_agreement(made_up::tied(kind(), wanted, seed), fmt::format("seed {}", seed));

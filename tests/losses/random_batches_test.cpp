@@ -43,8 +43,7 @@ class RandomBatches : public LossTest {
 };
 
 TEST_P(RandomBatches, AgreeWithThePlainDefinition) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 8; ++seed) {
+  for (const std::uint64_t seed : random_seeds(8)) {
     const LossData<double> data = batch(seed, 80);
     const reference::Value value = expected(data);
     const LossResult<double> result = run(data);
@@ -57,8 +56,7 @@ TEST_P(RandomBatches, AgreeWithThePlainDefinition) {
 // add up the edges of their tiles in another order than the insides, on processors without AVX-512
 // nearly always, and split a matrix times a vector into as many parts as there are threads.
 TEST_P(RandomBatches, ThreadsChangeRoundingAlone) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 4; ++seed) {
+  for (const std::uint64_t seed : random_seeds(4)) {
     const LossData<double> drawn = batch(seed, 330, 2);
     const LossData<float> data = made_up::as_float(drawn);
     const LossResult<double> exact = run(drawn);
@@ -94,7 +92,6 @@ TEST_P(RandomBatches, ThreadsChangeRoundingAlone) {
 // are far below the rounding of the moved scores, yet only these differences decide how their ranks
 // change.
 TEST(RamboTies, MoveInFloatAsInDouble) {
-  const std::uint64_t first = random_seed();
   const Context context(1);
   // lambda is not a round number, so that no positive lands on the value of another score.
   for (const char* text :
@@ -103,7 +100,7 @@ TEST(RamboTies, MoveInFloatAsInDouble) {
         "rambo_apc:lambda=0.5171,margin=0.1213"}) {
     const LossSpec spec = parse_loss(text);
     const LossKind kind = spec.entry->kind;
-    for (std::uint64_t seed = first; seed < first + 40; ++seed) {
+    for (const std::uint64_t seed : random_seeds(40)) {
       CounterRandom random(seed, 7, 0);
       const made_up::Wanted wanted{.rows = 2 + random.below(140),
                                    .memory = takes_memory(kind) ? random.below(40) : 0,
@@ -120,10 +117,9 @@ TEST(RamboTies, MoveInFloatAsInDouble) {
 // Rankings so long that neighbouring positives round to the same moved score, the later of them
 // ahead.
 TEST(RamboTies, MoveInFloatAsInDoubleInLongRankings) {
-  const std::uint64_t first = random_seed();
   const Context context(2);
   const LossSpec spec = parse_loss("rambo_map:lambda=0.5171,margin=0.0913");
-  for (std::uint64_t seed = first; seed < first + 4; ++seed) {
+  for (const std::uint64_t seed : random_seeds(4)) {
     CounterRandom random(seed, 7, 0);
     const LossData<double> data =
         made_up::tied(spec.entry->kind, {.rows = 5000 + random.below(2000), .classes = 2}, seed);

@@ -72,8 +72,7 @@ struct Case {
 
 // G of any density, both ways that `numbers` selects: rows added up, and a matrix product.
 TEST(Similarity, WayBackAgreesWithPlainLoops) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 60; ++seed) {
+  for (const std::uint64_t seed : random_seeds(60)) {
     CounterRandom random(seed, 1, 0);
     const Case batch(random);
     const std::vector<float> added = batch.backward(1, 0);

@@ -51,10 +51,9 @@ class Solved : public LossTest {
 };
 
 TEST_P(Solved, ValuesKeepTheirDigitsAndAreNeverNegative) {
-  const std::uint64_t first = random_seed();
   int compared = 0;
   int tiny = 0;
-  for (std::uint64_t seed = first; seed < first + 80; ++seed) {
+  for (const std::uint64_t seed : random_seeds(80)) {
     const LossData<double> data = batch(seed);
     const double value = expected(data).loss;
     const double exact = run(data).loss;

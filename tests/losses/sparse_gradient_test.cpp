@@ -36,8 +36,7 @@ Batch make_batch(CounterRandom& random) {
 // rows' in one column; with memory and without. dE must be (G + G^T) E + G_memory * memory of a
 // whole G by plain loops, with the same bits for any number of threads.
 TEST(SparseGradient, AgreesWithAWholeMatrix) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 600; ++seed) {
+  for (const std::uint64_t seed : random_seeds(600)) {
     CounterRandom random(seed, 1, 0);
     const Batch batch = make_batch(random);
     const auto [rows, dim] = std::pair(batch.input.rows, batch.input.dim);

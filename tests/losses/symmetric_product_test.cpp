@@ -37,8 +37,7 @@ TEST(UpperTiles, EachIsVisitedOnceByAMemberThatThereIs) {
 // of a plain loop in double, with the same bits on both sides of the diagonal and for any number of
 // threads, and nothing may be written behind a row.
 TEST(SymmetricProduct, AgreesWithPlainLoops) {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 120; ++seed) {
+  for (const std::uint64_t seed : random_seeds(120)) {
     CounterRandom random(seed, 1, 0);
     const std::int64_t rows = SymmetricProduct::kTile + random.below(400);
     const std::int64_t dim =

@@ -12,8 +12,7 @@ namespace {
 
 // Any shape and strides: every number must be in its place, and nothing written between the rows.
 template <class S> void compare() {
-  const std::uint64_t first = random_seed();
-  for (std::uint64_t seed = first; seed < first + 500; ++seed) {
+  for (const std::uint64_t seed : random_seeds(500)) {
     CounterRandom random(seed, 1, 0);
     const std::int64_t rows = random.below(70);
     const std::int64_t columns = random.below(70);

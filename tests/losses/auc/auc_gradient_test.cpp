@@ -188,11 +188,10 @@ LossData<double> unsolved_batch(std::uint64_t seed) {
 // sigmoids. Where it is above 1e-12 their exponents add up to 28 at most. In float each is known to
 // 6e-8 of itself and of r, and an exponential to 1e-7 of its argument: 5e-6 + 4e-6 at most.
 TEST(AucHardest, GradientKeepsItsDigitsWhereHardlyAPairIsInOrder) {
-  const std::uint64_t first = random_seed();
   const Context context(1);
   int compared = 0;
   int tiny = 0;
-  for (std::uint64_t seed = first; seed < first + 60; ++seed) {
+  for (const std::uint64_t seed : random_seeds(60)) {
     const LossData<double> data = unsolved_batch(seed);
     for (const double ds : {0.05, 0.2}) {
       const std::vector<double> expected = auc_bh_gradient(data, ds);
