@@ -1,5 +1,6 @@
 #include "retrieval/report/query_cards.h"
 
+#include "engine/base/english.h"
 #include "retrieval/report/cards.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/query_choice.h"
@@ -27,11 +28,17 @@ class Cards {
   std::string group(const std::string& name, const std::string& title, const std::string& remark,
                     const std::vector<std::int64_t>& rows) {
     if (rows.empty()) return "";
+    shown_ += rows.size();
     std::string out =
         fmt::format("<section data-group=\"{}\">\n<h3>{}</h3>\n<p class=\"under\">{}</p>\n", name,
                     escaped(title), escaped(remark));
     for (const std::int64_t row : rows) out += card(row);
     return out + "</section>\n";
+  }
+
+  // "12 of 34 queries"
+  std::string count() const {
+    return fmt::format("{} of {}", shown_, counted(queries_.labels.size(), "query"));
   }
 
  private:
@@ -87,6 +94,7 @@ class Cards {
   const EmbeddingSet& gallery_;
   Thumbnails pictures_;
   bool two_;
+  std::size_t shown_ = 0;
 };
 
 }  // namespace
@@ -97,36 +105,38 @@ std::string query_browser(const Report& report) {
   constexpr const char* kOfDrawn =
       "Of those that do not stand above: what is common, not what is striking.";
   Cards cards(report);
-  std::string out;
-  if (!report.picture) {
-    out += fmt::format("<p>There are no pictures to show: {}. Results are named instead.</p>\n",
-                       escaped(report.no_pictures));
-  }
-  out +=
-      "<p>Each query with its first results; the number under a result is its similarity.</p>\n"
-      "<div id=\"browser\">\n";
+  std::string groups;
   const PerQuery& first = report.runs.front().metrics.per_query;
   if (report.runs.size() > 1) {
     const PerQuery& second = report.runs.back().metrics.per_query;
     const std::string a = report.runs.front().name, b = report.runs.back().name;
     std::vector<std::int64_t> shown = most_gained(first, second, kQueriesOfTwo);
-    out += cards.group("gained", fmt::format("Better in {}", b),
-                       "The queries whose average precision rose most, most first.", shown);
+    groups += cards.group("gained", fmt::format("Better in {}", b),
+                          "The queries whose average precision rose most, most first.", shown);
     const std::vector<std::int64_t> lost = most_gained(second, first, kQueriesOfTwo);
-    out += cards.group("lost", fmt::format("Better in {}", a),
-                       "The queries whose average precision fell most, most first.", lost);
+    groups += cards.group("lost", fmt::format("Better in {}", a),
+                          "The queries whose average precision fell most, most first.", lost);
     shown.insert(shown.end(), lost.begin(), lost.end());
-    out +=
+    groups +=
         cards.group("random", kDrawn, kOfDrawn, random_queries(first, kQueriesOfTwo, kSeed, shown));
   } else {
     const std::vector<std::int64_t> hard = hardest_queries(first, kQueries);
-    out += cards.group("hardest", "The hardest",
-                       "Lowest average precision first: mistakes of the network, and often of the "
-                       "labels.",
-                       hard);
-    out += cards.group("random", kDrawn, kOfDrawn, random_queries(first, kQueries, kSeed, hard));
+    groups +=
+        cards.group("hardest", "The hardest",
+                    "Lowest average precision first: mistakes of the network, and often of the "
+                    "labels.",
+                    hard);
+    groups += cards.group("random", kDrawn, kOfDrawn, random_queries(first, kQueries, kSeed, hard));
   }
-  return out + "</div>\n";
+  std::string out;
+  if (!report.picture) {
+    out += fmt::format("<p>There are no pictures to show: {}. Results are named instead.</p>\n",
+                       escaped(report.no_pictures));
+  }
+  return out + fmt::format(
+                   "<p>{}, each with its first results; the number under a result is its "
+                   "similarity.</p>\n<div id=\"browser\">\n{}</div>\n",
+                   cards.count(), groups);
 }
 
 }  // namespace rk

@@ -211,6 +211,8 @@ TEST(Report, HoldsEveryNumber) {
   // The 24 hardest queries and 24 random ones, each with its neighbours and all their pictures.
   const auto cards = find_all(root, "article");
   ASSERT_EQ(cards.size(), 48U);
+  EXPECT_TRUE(holds(root.text, fmt::format("48 of {} queries, each with its first results",
+                                           made.set.labels.size())));
   const std::vector<std::int64_t> hardest = hardest_queries(m.per_query, 24);
   for (std::size_t i = 0; i < 24; ++i) {
     const std::int64_t query = hardest[i];

@@ -395,8 +395,17 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
 
 namespace {
 
+// Whether the characters that follow are shown in another direction: U+202A to U+202E and U+2066 to
+// U+2069. By them a name can be made to look like another.
+bool turns_text(std::string_view character) {
+  if (character.size() != 3 || character[0] != '\xE2') return false;
+  const auto last = static_cast<unsigned char>(character[2]);
+  return (character[1] == '\x80' && last >= 0xAA && last <= 0xAE) ||
+         (character[1] == '\x81' && last >= 0xA6 && last <= 0xA9);
+}
+
 // The length of the UTF-8 character that `text` begins with; 0 if it is a control character
-// (including 0x80 to 0x9f, which terminals obey like escapes) or not UTF-8.
+// (including 0x80 to 0x9f, which terminals obey like escapes), turns_text(), or is not UTF-8.
 std::size_t printable_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -406,7 +415,8 @@ std::size_t printable_bytes(std::string_view text) {
   for (std::size_t i = 1; i < bytes; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  return first == 0xC2 && byte(1) < 0xA0 ? 0 : bytes;
+  const bool control = first == 0xC2 && byte(1) < 0xA0;
+  return control || turns_text(text.substr(0, bytes)) ? 0 : bytes;
 }
 
 }  // namespace

@@ -341,6 +341,9 @@ TEST(Cli, MessagesStayOneLine) {
   EXPECT_EQ(one_line("\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80"),
             "\xc2\xa0\xe2\x82\xac\xf0\x9f\x98\x80");
   EXPECT_EQ(one_line("\xe2\x82"), "\\xe2\\x82");
+  // What turns the text behind it around: here "gpj.exe" would be read as "exe.jpg".
+  EXPECT_EQ(one_line("a\u202egpj.exe\u2069"), "a\\xe2\\x80\\xaegpj.exe\\xe2\\x81\\xa9");
+  EXPECT_EQ(one_line("\u2029\u202f\u2065\u206a"), "\u2029\u202f\u2065\u206a");
   EXPECT_EQ(one_line("\xff"), "\\xff");
   const Finished result =
       run({"--data", "x"}, [](const CommonOptions&) { note("a\x1b[31m\nerror: b"); });
