@@ -54,6 +54,10 @@ std::string refusal(std::span<const std::byte> file) {
   return message_if_any<InputError>([&] { (void)decode_image(file, "x"); });
 }
 
+std::span<const std::byte> as_file(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
 TEST(Decode, EveryGoldenFile) {
   const golden::ImageGoldens goldens(kGoldens);
   ASSERT_GE(goldens.manifest.at("files").size(), 100U);
@@ -77,9 +81,29 @@ TEST(Decode, RefusalNamesWhatTheFileIs) {
   EXPECT_NE(progressive.find("more than 256 MB to decode; save it smaller or as a baseline JPEG"),
             std::string::npos)
       << progressive;
+  EXPECT_NE(refusal(as_file("\x01\x01\x01\x1c"
+                            "ftypavif"))
+                .find("AVIF"),
+            std::string::npos);
+  for (const char* start : {"R", "RIFF", "RIFF123", "1", "12345"}) {
+    EXPECT_NE(refusal(as_file(start)).find("(unknown format)"), std::string::npos) << start;
+  }
   const std::string wide = refusal(encode_png(Image(kMaxImageSide + 1, 1)));
   EXPECT_NE(wide.find("65501 x 1 pixels, above the limits (side 65500,"), std::string::npos)
       << wide;
+}
+
+TEST(Decode, SizesReachTheirLimits) {
+  EXPECT_EQ(refusal(encode_png(Image(kMaxImageSide, 1))), "");
+  EXPECT_EQ(refusal(encode_png(Image(1, kMaxImageSide))), "");
+  const auto said = [](long long width, long long height) {
+    return message_if_any<InputError>([&] { check_image_size(width, height, "x"); });
+  };
+  static_assert(kMaxImagePixels == 12470 * 14351);
+  EXPECT_EQ(said(12470, 14351), "");
+  EXPECT_TRUE(holds(said(12470, 14352), "12470 x 14352 pixels, above the limits"));
+  // Their product is above 2^31.
+  EXPECT_TRUE(holds(said(kMaxImageSide, kMaxImageSide), "65500 x 65500 pixels, above the limits"));
 }
 
 // Inserts a chunk after the header of a PNG.
@@ -93,10 +117,6 @@ std::vector<std::byte> with_chunk(std::vector<std::byte> png, const std::string&
 
 std::string text_of_bytes(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::span<const std::byte> as_file(const std::string& text) {
-  return std::as_bytes(std::span(text));
 }
 
 // `png` with the window that its compressed data states changed to 256 bytes.

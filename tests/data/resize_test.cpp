@@ -154,6 +154,20 @@ TEST(Resize, PassOrderAtItsBoundary) {
   EXPECT_TRUE(equal(resize(image, 30, 39), down_first));
 }
 
+// A width that grows by more than 2^30 does not shrink by anything: down first.
+TEST(Resize, PassOrderOfTheWidestResults) {
+  const Image image = noise_image(40, 60, 3);
+  constexpr int kWidth = (1 << 30) + 100;
+  constexpr int kLeft = kWidth / 3;
+  const Image down_first =
+      resize_part(resize(image, 40, 59), {0, 0, 40, 59}, kWidth, 59, {kLeft, 0, 30, 59});
+  const Image across_first =
+      resize(resize_part(image, {0, 0, 40, 60}, kWidth, 60, {kLeft, 0, 30, 60}), 30, 59);
+  ASSERT_FALSE(equal(down_first, across_first));
+  EXPECT_TRUE(
+      equal(resize_part(image, {0, 0, 40, 60}, kWidth, 59, {kLeft, 0, 30, 59}), down_first));
+}
+
 TEST(Resize, PartOfTheResultHasTheSameBytes) {
   const Image image = noise_image(71, 113, 5);
   CounterRandom random(random_seed(), 0, 0);

@@ -21,6 +21,8 @@ TEST(DataSpec, KindAloneAndOptionsAlone) {
   const DataSpec spec = parse_data_spec("glyphs:classes=7,images=3", false);
   EXPECT_EQ(spec.path, "");
   EXPECT_EQ(spec.integer("classes", 0, 1, 10), 7);
+  EXPECT_EQ(spec.integer("classes", 0, 1, 7), 7);
+  EXPECT_EQ(spec.integer("classes", 0, 7, 9), 7);
   EXPECT_EQ(spec.integer("absent", 5, 1, 10), 5);
 }
 
@@ -54,14 +56,17 @@ TEST(DataSpec, WrongFormsAreUsageErrors) {
                     "a is given twice"));
   EXPECT_TRUE(holds(message_of<UsageError>([] { parse_key_values("four", "pk"); }),
                     "'four' is no key=value"));
-  const DataSpec spec =
-      parse_data_spec("glyphs:classes=seven,images=-1,slant=nan,list=a++b", false);
+  const DataSpec spec = parse_data_spec("glyphs:classes=seven,images=-1,slant=nan", false);
   EXPECT_TRUE(
       holds(message_of<UsageError>([&] { spec.integer("classes", 0, 1, 9); }), "classes=seven"));
   EXPECT_TRUE(
       holds(message_of<UsageError>([&] { spec.integer("images", 0, 1, 9); }), "from 1 to 9"));
   EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.number("slant", 0, 0, 9); }), "slant=nan"));
-  EXPECT_TRUE(holds(message_of<UsageError>([&] { spec.list("list"); }), "empty name"));
+  for (const char* names : {"a++b", "+a", "a+", "+", ""}) {
+    const DataSpec with = parse_data_spec(std::string("glyphs:list=") + names, false);
+    EXPECT_TRUE(holds(message_of<UsageError>([&] { with.list("list"); }), "has an empty name"))
+        << names;
+  }
 }
 
 }  // namespace

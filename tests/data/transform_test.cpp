@@ -79,6 +79,7 @@ TEST(Transform, LongSideIsTruncated) {
   EXPECT_EQ(size(375, 500, {}), Pair(256, 341));
   EXPECT_EQ(size(300, 299, {}), Pair(256, 256));  // 256.86
   EXPECT_EQ(size(256, 301, {}), Pair(256, 301));
+  EXPECT_EQ(size(28, 61, {224, 0, 0, 0}), Pair(224, 488));  // 224 * (61 / 28) is a little less
   EXPECT_EQ(size(1, 65500, {}), Pair(256, 16768000));
   EXPECT_EQ(size(10, 20, {0, 75, 60, 0}), Pair(75, 60));
   EXPECT_EQ(size(10, 20, {0, 0, 0, 0}), Pair(10, 20));

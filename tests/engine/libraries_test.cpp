@@ -73,6 +73,14 @@ TEST_F(CudaLibraries, WhatTheUserNamesComesBeforeTheLoadersAndThatBeforeTheRest)
 TEST_F(CudaLibraries, AFolderMayHaveSignsOfAPatternInItsName) {
   const std::string file = library("a[1]*?/" + std::string(kName));
   EXPECT_EQ(load_library(kName, cuda_places({.libraries = at("a[1]*?")})).path(), file);
+  const std::string other = library("b\\c/" + std::string(kName));
+  EXPECT_EQ(load_library(kName, cuda_places({.libraries = at("b\\c")})).path(), other);
+}
+
+TEST_F(CudaLibraries, WhatTheSurroundingsDoNotNameIsNoPlace) {
+  EXPECT_EQ(cuda_places({.libraries = "::" + at("x") + "::" + at("y") + ":"}).named,
+            (std::vector<std::string>{at("x"), at("y")}));
+  EXPECT_EQ(cuda_places({}).usual.front(), "/usr/local/lib/python3*/dist-packages/nvidia/*/lib");
 }
 
 TEST_F(CudaLibraries, NvrtcsBuiltInFunctionsAreThereBeforeCudnn) {

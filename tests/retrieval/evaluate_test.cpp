@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <set>
 
 namespace rk {
 namespace {
@@ -282,6 +284,35 @@ TEST(Evaluate, OnlyAStripsPositivesAreCountedAtATime) {
   EXPECT_FALSE(evaluate(context, set.view(), nullptr, tight)->symmetric);
 }
 
+// Half of the matrix is counted down its columns, in counters that each thread has for itself.
+TEST(Evaluate, EveryThreadsCountersAreAmongTheBytes) {
+  constexpr std::int64_t kRows = 600;
+  EmbeddingSet set = unit_set(kRows, 8, 1);
+  const auto more_bytes = [&] {
+    const auto bytes = [&](int threads) {
+      const auto m = evaluate(Context(threads), set.view(), nullptr, detailed());
+      EXPECT_TRUE(m->symmetric);
+      return static_cast<std::int64_t>(m->bytes_reserved);
+    };
+    return bytes(3) - bytes(1);
+  };
+  for (std::int64_t i = 0; i < kRows; ++i) set.labels[static_cast<std::size_t>(i)] = i;
+  const std::int64_t without_positives = more_bytes();
+  for (std::int64_t& label : set.labels) label %= 2;
+  constexpr std::int64_t kPositives = kRows * (kRows / 2 - 1);
+  EXPECT_GE(more_bytes() - without_positives, 2 * kPositives * std::int64_t{sizeof(std::int32_t)});
+}
+
+TEST(Evaluate, TilesOfAllStripsAreAmongTheOperations) {
+  constexpr std::int64_t kDim = 32768;  // strips of 256 columns
+  const EmbeddingSet queries = unit_set(70, kDim, 7);
+  EmbeddingSet gallery = unit_set(600, kDim, 7);
+  for (std::int64_t& label : gallery.labels) label += 100;  // no positives to look up first
+  const EmbeddingView view = gallery.view();
+  const auto m = evaluate(Context(2), queries.view(), &view, detailed());
+  EXPECT_EQ(m->gemm_flops, std::int64_t{2 * 3} * 2 * 64 * 256 * kDim);
+}
+
 TEST(Evaluate, ThreadsChangeNothing) {
   const EmbeddingSet set = unit_set(700, 48, 60);
   std::vector<Metrics> results;
@@ -437,6 +468,14 @@ TEST(Evaluate, ProgressRisesAndInterruptionEnds) {
   };
   EXPECT_TRUE(evaluate(Context(2), set.view(), nullptr, options));
   EXPECT_EQ(last, 1.0);
+  // In strips of 256 columns, progress is that of all strips before.
+  const EmbeddingSet wide = unit_set(600, 32768, 100);
+  std::set<double> shares;
+  options.progress = [&](double done) { shares.insert(done); };
+  EXPECT_TRUE(evaluate(Context(2), wide.view(), nullptr, options));
+  ASSERT_GE(shares.size(), 4U);
+  const double second_strip = *std::prev(shares.end(), 3), last_strip = *std::prev(shares.end(), 2);
+  EXPECT_NEAR((1 - second_strip) / (1 - last_strip), 344.0 / 88, 1e-9);
   options.progress = nullptr;
   int polls = 0;
   options.interrupted = [&] { return ++polls == 3; };

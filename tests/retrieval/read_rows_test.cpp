@@ -5,6 +5,7 @@
 #include "retrieval/files/array_file.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/labels.h"
+#include "retrieval/files/stored_array.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
@@ -12,12 +13,17 @@
 #include "tests/support/weights/torch_writer.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
+#include "weights/tensor_files/safetensors.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -66,6 +72,92 @@ TEST(ReadRows, SaysWhatItFound) {
   const RowsRead other = read_rows({kArrays + "compressed.npz", "", false});
   EXPECT_EQ(other.dtype, "float16");
   EXPECT_EQ(other.labels, "'y', names");
+  const TemporaryFolder folder;
+  const std::vector<std::uint16_t> ones(4, 0x3F80);
+  const std::vector<std::int64_t> classes = {3, 4};
+  const std::vector<std::byte> bytes =
+      write_safetensors({{"x", ElementType::kBf16, {2, 2}, std::as_bytes(std::span(ones))},
+                         {"y", ElementType::kI64, {2}, std::as_bytes(std::span(classes))}},
+                        {});
+  folder.write("e.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const RowsRead brain = read_rows({folder.path() / "e.safetensors", "", false});
+  EXPECT_EQ(brain.dtype, "bfloat16");
+  EXPECT_EQ(values_of(brain.set), (std::vector<float>(4, 1)));
+}
+
+TEST(ReadRows, NamesAreFoundInCapitalsToo) {
+  const TemporaryFolder folder;
+  folder.write("e.npz", zip_of({{"Embeddings.npy", npy_rows({1, 2, 3, 4}, 2, 2)},
+                                {"other.npy", npy_rows({5, 6, 7, 8}, 2, 2)},
+                                {"LABELS.npy", npy_labels({3, 4})}}));
+  const EmbeddingSet set = read_rows({folder.path() / "e.npz", "", false}).set;
+  EXPECT_EQ(values_of(set), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(set.labels, (std::vector<std::int64_t>{3, 4}));
+}
+
+TEST(ReadRows, AColonMayBelongToAFoldersOrAFilesName) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "a:b");
+  const auto at = [&](const std::string& name) { return (folder.path() / name).string(); };
+  folder.write("a", "");
+  folder.write("a:b/e.npz", "");
+  folder.write("a:b/e.npz:y", "");
+  const auto split = [&](const std::string& name) {
+    const FileAndName place = file_and_name(at(name));
+    return std::pair(place.file, place.name);
+  };
+  EXPECT_EQ(split("a:b/e.npz"), std::pair(at("a:b/e.npz"), std::string()));
+  EXPECT_EQ(split("a:b/e.npz:x"), std::pair(at("a:b/e.npz"), std::string("x")));
+  EXPECT_EQ(split("a:b/e.npz:y"), std::pair(at("a:b/e.npz:y"), std::string()));
+  EXPECT_EQ(split("a:b/none:x"), std::pair(at("a:b/none:x"), std::string()));
+}
+
+TEST(ReadRows, ManyArraysAreNotAllListed) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.npz").string();
+  ArchiveMembers members;
+  std::string eight;
+  for (int i = 0; i < 8; ++i) {
+    members.push_back({fmt::format("a{}.npy", i), npy_labels({1, 2})});
+    eight += fmt::format("{}'a{}' (int64 [2])", i > 0 ? ", " : "it holds ", i);
+  }
+  folder.write("e.npz", zip_of(members));
+  EXPECT_EQ(open_arrays(path).contents(), eight);
+  members.push_back({"a8.npy", npy_labels({1, 2})});
+  folder.write("e.npz", zip_of(members));
+  EXPECT_EQ(open_arrays(path).contents(), eight + ", ...");
+}
+
+// More than the 2^20 numbers that are converted at a time.
+TEST(ReadRows, RowsOfManyBlocksAreInTheirPlaces) {
+  const TemporaryFolder folder;
+  constexpr std::int64_t kRows = 2100, kDim = 1000;
+  std::vector<double> values(static_cast<std::size_t>(kRows * kDim));
+  std::iota(values.begin(), values.end(), 0.0);
+  folder.write("e.npy", npy_bytes(npy_header("<f8", fmt::format("({}, {})", kRows, kDim)),
+                                  raw_bytes(values)));
+  const ArrayFile file = open_arrays((folder.path() / "e.npy").string());
+  EXPECT_EQ(rows_as_float32(file.named("")), std::vector<float>(values.begin(), values.end()));
+}
+
+TEST(ReadRows, TextsAreWrittenInUtf8) {
+  const TemporaryFolder folder;
+  const auto text = [&](const std::vector<std::uint32_t>& units) {
+    folder.write("t.npy", npy_bytes(npy_header(fmt::format("<U{}", units.size()), "(1,)"),
+                                    raw_bytes(units)));
+    return text_at(open_arrays((folder.path() / "t.npy").string()).named(""), 0);
+  };
+  EXPECT_EQ(text({0x7F, 0x80, 0x7FF, 0x800}), "\x7F\xC2\x80\xDF\xBF\xE0\xA0\x80");
+  EXPECT_EQ(text({0xD7FF, 0xE000, 0xFFFF}), "\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF");
+  EXPECT_EQ(text({0x10000, 0x10FFFF}), "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF");
+  // Zeros at the end fill up the width, others belong to the text.
+  EXPECT_EQ(text({'a', 0, 0, 'b', 'c', 0}), std::string("a\0\0bc", 5));
+  for (const std::uint32_t code : {0xD800U, 0xDFFFU, 0x110000U}) {
+    EXPECT_EQ(message_of<InputError>([&] {
+                text({'a', code});
+              }),
+              fmt::format("holds U+{:X}, which is no character; save it again", code));
+  }
 }
 
 TEST(ReadRows, PlainRowsAreMappedAndOthersRead) {
@@ -470,6 +562,23 @@ TEST(ReadRows, HostileArchivesAreBounded) {
   for (int i = 0; i < 20; ++i) names.push_back(fmt::format("a{}.npy", 10 + i));
   folder.write("bomb.npz", zip_of_copies(member, names));
   EXPECT_TRUE(holds(why({folder.path() / "bomb.npz", "", false}), "unpacks to more than twice"));
+}
+
+// What is made of unpacked arrays counts with them.
+TEST(ReadRows, UnpackedArraysAndWhatIsMadeOfThemAreBounded) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.npz").string();
+  const std::string member = npy_labels(std::vector<std::int64_t>(2 << 17, 5));  // 2 MiB
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  folder.write("e.npz", zip_of({{"e.npy", member}}, true));
+  const ArrayFile packed = open_arrays(path);
+  packed.check_memory(kMost - member.size());
+  EXPECT_EQ(message_of<InputError>([&] { packed.check_memory(kMost - member.size() + 1); }),
+            path +
+                ": unpacks to 2 MiB and needs 1021 MiB beside; save it uncompressed as float32 "
+                "(numpy.savez)");
+  folder.write("e.npz", zip_of({{"e.npy", member}}));
+  open_arrays(path).check_memory(2 * kMost);
 }
 
 // Measuring takes much more memory for a row than these rows' single number. A file that hardly

@@ -67,6 +67,45 @@ TEST(Hdf5File, ReadsBackWhatWasWritten) {
 
 TEST(Hdf5File, EqualContentsAreEqualBytes) { EXPECT_EQ(sample(), sample()); }
 
+// As the library finds it in the file of `image`.
+struct OpenImage {
+  explicit OpenImage(std::vector<std::byte> image) {
+    folder.write("image.h5", {reinterpret_cast<const char*>(image.data()), image.size()});
+    file = H5Fopen((folder.path() / "image.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  }
+  ~OpenImage() { H5Fclose(file); }
+
+  const TemporaryFolder folder;
+  hid_t file = H5I_INVALID_HID;
+};
+
+// They would differ from second to second.
+TEST(Hdf5File, NothingSaysWhenItWasWritten) {
+  const OpenImage image(sample());
+  for (const char* object : {"/", "/weights", "/run/step", "/bytes", "/paths", "/empty", "/new"}) {
+    H5O_info_t info{};
+    ASSERT_GE(H5Oget_info_by_name(image.file, object, &info, H5P_DEFAULT), 0) << object;
+    EXPECT_EQ(info.atime, 0) << object;
+    EXPECT_EQ(info.mtime, 0) << object;
+    EXPECT_EQ(info.ctime, 0) << object;
+    EXPECT_EQ(info.btime, 0) << object;
+  }
+}
+
+TEST(Hdf5File, TextsAreSaidToBeUtf8) {
+  const OpenImage image(sample());
+  const hid_t paths = H5Dopen2(image.file, "/paths", H5P_DEFAULT);
+  const hid_t arch = H5Aopen(image.file, "arch", H5P_DEFAULT);
+  const hid_t types[] = {H5Dget_type(paths), H5Aget_type(arch)};
+  for (const hid_t type : types) {
+    EXPECT_EQ(H5Tget_cset(type), H5T_CSET_UTF8);
+    EXPECT_GT(H5Tis_variable_str(type), 0);
+    H5Tclose(type);
+  }
+  H5Aclose(arch);
+  H5Dclose(paths);
+}
+
 TEST(Hdf5File, TwoImagesOfOneNameStayApart) {
   Hdf5Writer one, two;
   const float a = 1.0F, b = 2.0F;

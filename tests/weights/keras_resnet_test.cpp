@@ -9,11 +9,14 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/support/weights/keras_writer.h"
 #include "tests/support/weights/repeated.h"
+#include "weights/foreign/resnet_names.h"
 #include "weights/hdf5/file.h"
 
 #include <hdf5.h>
 
 #include <map>
+#include <optional>
+#include <string>
 
 namespace rk {
 namespace {
@@ -249,6 +252,22 @@ TEST(KerasResNet, DataSetsOfOtherKindsAreLeftOut) {
         {KerasGeneration::kThirdCounted, "/layers/conv2d_7/vars/1"}}) {  // a bias may be missing
     const TensorFile file = read_with_opaque(generation, name);
     EXPECT_EQ(message_of<InputError>([&] { network_weights(file); }), path + ": " + name + why);
+  }
+}
+
+// Names that only look like those of its layers are no part of the network.
+TEST(KerasResNet, AlmostTheNamesOfItsLayers) {
+  using Name = std::optional<std::string>;
+  EXPECT_EQ(name_of_keras_layer("conv2_block1_0_conv"), Name("layer1.0.downsample.0"));
+  EXPECT_EQ(name_of_keras_layer("conv5_block3_3_bn"), Name("layer4.2.bn3"));
+  EXPECT_EQ(name_of_keras_layer("res2a_branch1"), Name("layer1.0.downsample.0"));
+  EXPECT_EQ(name_of_keras_layer("bn5c_branch2c"), Name("layer4.2.bn3"));
+  for (const char* name :
+       {"conv2_block0_1_conv", "conv1_block1_1_conv", "conv6_block1_1_conv", "conv2_block1_4_conv",
+        "conv2_block1_1_conv_1", "conv2_block1_1_relu", "conv_block1_1_conv", "conv2_block1_conv",
+        "res2a_branch2", "res2a_branch2d", "res2a_branch2bb", "res2a_branch1a", "res2_branch2a",
+        "res1a_branch2a", "res6a_branch2a", "act2a_branch2a", "bn2a_branch3", "conv1_", ""}) {
+    EXPECT_EQ(name_of_keras_layer(name), std::nullopt) << name;
   }
 }
 

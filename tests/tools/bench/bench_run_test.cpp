@@ -55,6 +55,21 @@ TEST_F(BenchRun, WhatExactRocAucCostsIsSeen) {
   EXPECT_LT(ms("gemm_ms"), ms("binned_ms")) << result;
 }
 
+TEST_F(BenchRun, ARankingIsTimedWithAndWithoutItsLoss) {
+  const Finished done =
+      bench({"rank", "--loss", "rambo_map", "--n", "50000", "--repeats", "2", "--json", "-"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const nlohmann::json result = nlohmann::json::parse(done.out);
+  EXPECT_GT(result.at("sort_ms"), 0) << result;
+  EXPECT_NE(result.at("total_ms"), result.at("sort_ms")) << result;
+  const Finished pairs = bench({"rank", "--loss", "fastap", "--n", "50"});
+  EXPECT_EQ(pairs.code, 2) << pairs.err;
+  EXPECT_TRUE(holds(pairs.err, "bench rank: fastap ranks no scores; use `bench loss`"))
+      << pairs.err;
+  EXPECT_EQ(bench({"rank", "--n", "2", "--repeats", "1"}).code, 0);
+  EXPECT_EQ(bench({"rank", "--n", "1", "--repeats", "1"}).code, 2);
+}
+
 TEST_F(BenchRun, AnImageTooSmallForTheNetworkIsWrongUsage) {
   const Finished refused = bench({"step", "--arch", "inception_v3", "--image-size", "64"});
   EXPECT_EQ(refused.code, 2) << refused.err;

@@ -93,6 +93,36 @@ TEST_F(EvalCommand, ANetworksWeightsAreNoEmbeddings) {
       << said;
 }
 
+TEST_F(EvalCommand, NoFileThatIsReadIsWritten) {
+  folder_.write("e.npy", npy_rows({1, 0, 0, 1}, 2, 2));
+  folder_.write("y.npy", npy_labels({1, 1}));
+  folder_.write("g.npy", npy_rows({1, 0, 0, 1}, 2, 2));
+  folder_.write("z.npy", npy_labels({1, 1}));
+  for (const char* name : {"e.npy", "y.npy", "g.npy", "z.npy"}) {
+    std::string said;
+    EXPECT_EQ(
+        run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery", in("g.npy"),
+                  "--gallery-labels", in("z.npy"), "--json", in(name), "--force"},
+                 &said),
+        2)
+        << name;
+    EXPECT_TRUE(holds(said, std::string("--json ") + in(name))) << said;
+  }
+}
+
+TEST_F(EvalCommand, LabelsWithoutTheirRowsAreWrongUsage) {
+  folder_.write("e.npy", npy_rows({1, 0, 0, 1}, 2, 2));
+  folder_.write("y.npy", npy_labels({1, 1}));
+  std::string said;
+  EXPECT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery-labels",
+                      in("y.npy")},
+                     &said),
+            2);
+  EXPECT_TRUE(holds(said, "--gallery-labels requires --gallery;"));
+  EXPECT_EQ(run_eval({"--labels", in("y.npy")}, &said), 2);
+  EXPECT_TRUE(holds(said, "--labels requires --embeddings;"));
+}
+
 TEST_F(EvalCommand, AReportIsCalledWhatABrowserOpens) {
   std::string said;
   const std::vector<std::string> flags = {"--embeddings", RK_TEST_GOLDEN "/metrics/single.h5",
@@ -284,6 +314,81 @@ TEST_F(EvalCommand, DrawnGalleriesIgnoreCameras) {
   EXPECT_EQ(found.read<std::int64_t>("/neighbours"), expected.read<std::int64_t>("/neighbours"));
   // The rows are of other lengths than 1, which is noted for drawn galleries too.
   EXPECT_TRUE(holds(without.at("notes").dump(), "cosine similarity wants 1"));
+}
+
+TEST_F(EvalCommand, DrawnGalleriesFollowTheSeed) {
+  std::vector<float> rows;
+  std::vector<std::int64_t> labels;
+  CounterRandom random(random_seed(), 0, 0);
+  for (std::int64_t i = 0; i < 120; ++i) {
+    rows.push_back(static_cast<float>(random.uniform(-1, 1)));
+    rows.push_back(static_cast<float>(random.uniform(-1, 1)));
+    labels.push_back(i / 4);
+  }
+  folder_.write("e.npy", npy_rows(rows, labels.size(), 2));
+  folder_.write("y.npy", npy_labels(labels));
+  const auto metrics = [&](const std::string& seed) {
+    EXPECT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--protocol",
+                        "vehicleid-official", "--seed", seed, "--json", in("r.json")}),
+              0);
+    return nlohmann::json::parse(std::ifstream(in("r.json"))).at("metrics");
+  };
+  const nlohmann::json first = metrics("5");
+  EXPECT_EQ(metrics("5"), first);
+  EXPECT_NE(metrics("6"), first);
+}
+
+TEST_F(EvalCommand, AProtocolHasItsOwnK) {
+  const auto measured = [&](const std::vector<std::string>& more, std::string* said) {
+    std::vector<std::string> words = {"--embeddings", RK_TEST_GOLDEN "/arrays/c_order.npy",
+                                      "--labels",     RK_TEST_GOLDEN "/arrays/labels_int64.npy",
+                                      "--protocol",   "cub",
+                                      "--json",       in("r.json")};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(run_eval(words, said), 0);
+    return nlohmann::json::parse(std::ifstream(in("r.json"))).at("metrics");
+  };
+  const std::string replaced = "--recall-at replaces the k of --protocol cub: 1, 2, 4, 8";
+  std::string said;
+  const nlohmann::json own = measured({}, &said);
+  for (const char* key : {"recall_at_1", "recall_at_2", "recall_at_4", "recall_at_8"}) {
+    EXPECT_TRUE(own.contains(key)) << key;
+  }
+  EXPECT_FALSE(own.contains("recall_at_10"));
+  EXPECT_FALSE(holds(said, replaced));
+  EXPECT_EQ(measured({"--recall-at", "1,2,4,8"}, &said), own);
+  EXPECT_FALSE(holds(said, replaced));
+  EXPECT_TRUE(measured({"--recall-at", "1,3"}, &said).contains("recall_at_3"));
+  EXPECT_TRUE(holds(said, replaced));
+}
+
+// Cameras are looked at on both sides.
+TEST_F(EvalCommand, AProtocolNamesTheFileWhoseCamerasItLacks) {
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, 1, 0, 0, 1};
+  set.labels = {1, 2, 1, 2};
+  write_embeddings(in("plain.h5"), set);
+  set.cameras = {1, 1, 2, 2};
+  write_embeddings(in("cameras.h5"), set);
+  const auto said = [&](const std::string& protocol, const std::string& queries,
+                        const std::string& gallery, int code) {
+    std::string out;
+    EXPECT_EQ(run_eval({"--protocol", protocol, "--embeddings", in(queries), "--gallery",
+                        in(gallery), "--json", in("r.json"), "--force"},
+                       &out),
+              code)
+        << out;
+    return out;
+  };
+  const std::string lacks = ": --protocol veri-wild removes by cameras, and the file has no ";
+  const std::string has = ": --protocol inshop knows no cameras, and the file's /cameras would ";
+  EXPECT_TRUE(holds(said("veri-wild", "plain.h5", "cameras.h5", 3), in("plain.h5") + lacks));
+  EXPECT_TRUE(holds(said("veri-wild", "cameras.h5", "plain.h5", 3), in("plain.h5") + lacks));
+  EXPECT_TRUE(holds(said("inshop", "plain.h5", "cameras.h5", 3), in("cameras.h5") + has));
+  EXPECT_TRUE(holds(said("inshop", "cameras.h5", "plain.h5", 3), in("cameras.h5") + has));
+  said("veri-wild", "cameras.h5", "cameras.h5", 0);
+  said("inshop", "plain.h5", "plain.h5", 0);
 }
 
 TEST_F(EvalCommand, UndefinedValuesAreNull) {

@@ -301,12 +301,32 @@ TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
   const Finished data = run(together(on("all", "data"), on("fewer", "data")));
   EXPECT_EQ(data.code, 3) << data.err;
   EXPECT_TRUE(holds(data.err, "process 1 has other training images than process 0"));
+  folder_.classes("held/c", 4, 4);
+  const auto held_out = with_flags(on("all", "data"), {"--test-data", "folder:" + in("held")});
+  const Finished held = run(together(on("all", "data"), held_out));
+  EXPECT_EQ(held.code, 3) << held.err;
+  EXPECT_TRUE(holds(held.err, "process 1 has other held-out images than process 0")) << held.err;
   std::vector<std::string> goes_on = on("all", "begun");
   ASSERT_EQ(run(with_flags(goes_on, {"--epochs", "1"})).code, 0);
   goes_on.insert(goes_on.end(), {"--resume", "auto"});
   const Finished resumed = run(together(goes_on, on("all", "elsewhere")));
   EXPECT_EQ(resumed.code, 3) << resumed.err;
   EXPECT_TRUE(holds(resumed.err, "process 1 has another run to go on from than process 0"));
+}
+
+// The gradients of other shares are added up in another order.
+TEST_F(TrainProcesses, AnotherNumberOfThemIsSaid) {
+  ASSERT_EQ(run(command(2, "run", {"--epochs", "1", "--batches", "1"})).code, 0);
+  const auto said_by = [&](int processes, const char* epochs) {
+    const Finished end =
+        run(command(processes, "run", {"--epochs", epochs, "--batches", "1", "--resume", "auto"}));
+    EXPECT_EQ(end.code, 0) << end.err;
+    return end.out + end.err;
+  };
+  EXPECT_FALSE(holds(said_by(2, "2"), "going on under"));
+  const std::string said = said_by(4, "3");
+  EXPECT_TRUE(holds(said, ", 4 processes what began under ")) << said;
+  EXPECT_TRUE(holds(said, ", 2 processes: not equal to the last bit")) << said;
 }
 
 // The picture that made it diverge may be in any part of the batch.

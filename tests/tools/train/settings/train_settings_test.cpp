@@ -210,6 +210,68 @@ TEST(TrainSettings, EveryFlagChangesWhatItNamesAndNothingElse) {
   }
 }
 
+TEST(TrainSettings, FlagsTakeTheirWholeRangesAndNoMore) {
+  struct Range {
+    std::string flag;
+    std::vector<std::string> inside, outside;
+  };
+  const std::vector<Range> ranges = {
+      {"batch", {"2", "1048576"}, {"1", "1048577"}},
+      {"per-class", {"2", "1048576"}, {"1", "1048577"}},
+      {"batches", {"0"}, {"-1"}},
+      {"image-size", {"0", "8", "4096"}, {"-1", "1", "7", "4097"}},
+      {"input-std", {"0.5"}, {"0"}},
+      {"workers", {"1", "256"}, {"0", "257"}},
+      {"cache", {"0"}, {"-1"}},
+      {"max-bad", {"-1", "0", "7"}, {"-2"}},
+      {"dim", {"1"}, {"0"}},
+      {"pool", {"avg", "max", "gem"}, {"sum"}},
+      {"embedding-start", {"uniform", "orthogonal"}, {"normal"}},
+      {"precision", {"fp32", "tf32", "bf16", "fp16"}, {"fp64"}},
+      {"graph", {"on", "off"}, {"auto"}},
+      {"chunk", {"0", "1"}, {"-1"}},
+      {"bn", {"auto", "frozen", "train"}, {"eval"}},
+      {"memory", {"0", "65536"}, {"-1", "65537"}},
+      {"optimizer", {"adam", "adamw", "sgd"}, {"lamb"}},
+      {"lr", {"1e-9"}, {"0", "-1"}},
+      {"embedding-rate", {"0"}, {"-1"}},
+      {"proxy-rate", {"0"}, {"-1"}},
+      {"weight-decay", {"0"}, {"-1"}},
+      {"clip-norm", {"0"}, {"-1"}},
+      {"beta1", {"0"}, {"-0.1", "1.1"}},
+      {"beta2", {"0"}, {"-0.1", "1.1"}},
+      {"momentum", {"0"}, {"-0.1", "1.1"}},
+      {"schedule", {"constant", "step", "milestones", "cosine"}, {"linear"}},
+      {"warmup", {"0"}, {"-1"}},
+      {"drop-factor", {"0.1", "2"}, {"0"}},
+      {"lr-floor", {"0", "1"}, {"-0.1", "1.1"}},
+      {"resume", {"never", "auto"}, {"always"}},
+      {"epochs", {"1"}, {"0"}},
+      {"eval-batch", {"1", "65536"}, {"0", "65537"}},
+      {"eval-train", {"0"}, {"-1"}},
+      {"monitor",
+       {"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"},
+       {"recall_at_2"}},
+      {"patience", {"0"}, {"-1"}},
+      {"log", {"none", "csv"}, {"json"}},
+      {"save-every", {"0", "0.5"}, {"-1"}}};
+  const auto problem = [](const std::string& flag, const std::string& value) {
+    Flags flags;
+    TrainSettings settings;
+    SettingTable table;
+    add_train_options(flags, table, settings);
+    std::vector<std::string> words = kLeast;
+    words.insert(words.end(), {"--" + flag, value});
+    return message_if_any<UsageError>([&] { flags.parse(words); });
+  };
+  for (const Range& range : ranges) {
+    for (const std::string& value : range.inside) EXPECT_EQ(problem(range.flag, value), "");
+    for (const std::string& value : range.outside) {
+      EXPECT_TRUE(holds(problem(range.flag, value), "--" + range.flag)) << range.flag << value;
+    }
+  }
+}
+
 TEST(TrainSettings, NoFlagIsLeftOut) {
   std::set<std::string> shown;
   for (const Case& each : cases()) {
