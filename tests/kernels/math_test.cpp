@@ -112,5 +112,31 @@ TEST(KernelMath, HalfSigmoidKeepsBothSidesOfTheSigmoid) {
   EXPECT_EQ(half_sigmoid(-std::numeric_limits<double>::infinity()), 0.0);
 }
 
+// The series and the difference meet at 0.1.
+TEST(KernelMath, ANumberMinusLog1pDoesNotCancel) {
+  for (double x = 1e-8; x < 50; x *= 1.0037) {
+    const auto wide = static_cast<long double>(x);
+    const auto exact = static_cast<double>(wide - std::log1p(wide));
+    // Below 1e-3 long double cancels, too: the first terms of the series are exact to 1e-13.
+    const double expected = x < 1e-3 ? x * x * (0.5 + x * (-1.0 / 3 + x * (0.25 - x / 5))) : exact;
+    ASSERT_NEAR(x_minus_log1p(x), expected, 1e-12 * expected) << x;
+    ASSERT_NEAR(x_minus_log1p(static_cast<float>(x)), expected, 3e-6 * expected) << x;
+  }
+  EXPECT_EQ(x_minus_log1p(0.0), 0);
+  EXPECT_EQ(x_minus_log1p(0.0F), 0);
+}
+
+TEST(KernelMath, Log1pOfAScaledSumTakesAnyExponent) {
+  for (const double sum : {0.0, 1e-9, 0.3, 2.0, 700.0}) {
+    EXPECT_DOUBLE_EQ(log1p_scaled(0.0, sum), std::log1p(sum));
+    for (const double shift : {1e-3, 1.0, 30.0}) {
+      const double expected = std::log1p(std::exp(shift) * sum);
+      EXPECT_NEAR(log1p_scaled(shift, sum), expected, 1e-14 + 1e-14 * shift) << shift << ' ' << sum;
+    }
+  }
+  EXPECT_DOUBLE_EQ(log1p_scaled(5000.0, 2.0), 5000 + std::log(2.0));
+  EXPECT_FLOAT_EQ(log1p_scaled(200.0F, 0.5F), 200 + std::log(0.5F));
+}
+
 }  // namespace
 }  // namespace rk

@@ -8,6 +8,7 @@
 #include "tests/support/random_seed.h"
 
 #include <numeric>
+#include <stdexcept>
 
 namespace rk {
 namespace {
@@ -319,6 +320,27 @@ TEST(ProxyLosses, OfNoRowsAreZero) {
       EXPECT_EQ(result.loss, 0) << text;
       EXPECT_EQ(result.valid_queries, 0) << text;
     }
+  }
+}
+
+TEST(ProxyLosses, ABatchOtherThanPlannedIsRefused) {
+  const Context context(1);
+  for (const char* text : {"nsl", "proxy_anchor"}) {
+    const auto runs = [&](const made_up::Wanted& wanted) {
+      const auto loss = make_loss<double>(text);
+      loss->allocate(context, {.rows = 9, .dim = 5, .classes = 4});
+      const LossData<double> data = made_up::data(LossKind::kProxies, wanted, random_seed());
+      std::vector<double> grad(data.embeddings.size()), grad_proxies(data.proxies.size());
+      LossOutput<double> output;
+      output.grad = grad.data();
+      output.grad_proxies = grad_proxies.data();
+      loss->run(context, data.input(), output);
+    };
+    EXPECT_NO_THROW(runs({.rows = 8, .dim = 5, .classes = 3})) << text;
+    EXPECT_THROW(runs({.rows = 10, .dim = 5, .classes = 4}), std::invalid_argument) << text;
+    EXPECT_THROW(runs({.rows = 9, .dim = 5, .classes = 5}), std::invalid_argument) << text;
+    EXPECT_THROW(runs({.rows = 9, .dim = 6, .classes = 4}), std::invalid_argument) << text;
+    EXPECT_THROW(runs({.rows = 9, .dim = 4, .classes = 4}), std::invalid_argument) << text;
   }
 }
 

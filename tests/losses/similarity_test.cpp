@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -89,6 +92,22 @@ TEST(Similarity, WayBackAgreesWithPlainLoops) {
         }
       }
     }
+  }
+}
+
+// Fewer rows need more room where their memory is larger.
+TEST(Similarity, ABatchBeyondWhatWasAllocatedIsRefused) {
+  const Context context(1);
+  const std::vector<float> values(10000, 0.5F);
+  for (const auto& [rows, memory] : {std::pair{21, 0}, std::pair{20, 100}, std::pair{10, 200}}) {
+    SimilarityMatrix<float> matrix;
+    matrix.allocate(context, {.rows = 20, .memory = 10, .dim = 4});
+    LossInput<float> input;
+    input.rows = rows;
+    input.memory = memory;
+    input.dim = 4;
+    input.embeddings = input.memory_embeddings = values.data();
+    EXPECT_THROW(matrix.forward(context, input), std::invalid_argument) << rows << ", " << memory;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 namespace rk {
@@ -107,6 +108,18 @@ TEST(SparseGradient, ASmallerBatchAfterALargerOneIsNotTouchedByIt) {
     }
     for (std::size_t at = 6; at < grad.size(); ++at) EXPECT_EQ(grad[at], 0) << "seed " << seed;
   }
+}
+
+TEST(SparseGradient, ABatchBeyondWhatWasAllocatedIsRefused) {
+  SparseGradient<float> sparse;
+  sparse.allocate({.rows = 4, .memory = 0, .dim = 2}, 3);
+  const std::vector<float> embeddings(10);
+  LossInput<float> input;
+  input.rows = 5;
+  input.dim = 2;
+  input.embeddings = embeddings.data();
+  std::vector<float> grad(10);
+  EXPECT_THROW(sparse.backward(Context(1), input, grad.data()), std::invalid_argument);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <vector>
@@ -80,6 +81,28 @@ TEST(SymmetricProduct, AgreesWithPlainLoops) {
       }
     }
   }
+}
+
+TEST(SymmetricProduct, TheSmallestThatPaysIsAllocated) {
+  std::int64_t rows = 1;
+  while (!SymmetricProduct::pays(rows)) ++rows;
+  const Context context(1);
+  SymmetricProduct product;
+  product.allocate(context, rows, 3);
+  const std::vector<float> e(static_cast<std::size_t>(rows * 3), 2.0F);
+  std::vector<float> s(static_cast<std::size_t>(rows * rows));
+  product.run(context, rows, 3, e.data(), s.data(), rows);
+  EXPECT_EQ(std::ranges::count(s, 12.0F), rows * rows);
+}
+
+TEST(SymmetricProduct, RunsOnNoMoreThreadsThanItWasAllocatedFor) {
+  constexpr std::int64_t kRows = 600, kDim = 20;
+  const std::vector<float> e(static_cast<std::size_t>(kRows * kDim), 0.5F);
+  SymmetricProduct product;
+  product.allocate(Context(1), kRows, kDim);
+  std::vector<float> s(static_cast<std::size_t>(kRows * kRows));
+  product.run(Context(16), kRows, kDim, e.data(), s.data(), kRows);
+  EXPECT_EQ(std::ranges::count(s, 5.0F), kRows * kRows);
 }
 
 // The sizes around the rule's edges: 3 tiles may overhang by 4 rows, from 514 rows on any number.
