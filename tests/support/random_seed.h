@@ -2,12 +2,14 @@
 // RK_TEST_SEED to it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <random>
-#include <ranges>
 #include <string>
+#include <vector>
 
 namespace rk {
 
@@ -19,9 +21,10 @@ inline std::uint64_t random_seed() {
 }
 
 // The seeds of so many cases. That of a case that failed, set as RK_TEST_SEED, draws it first.
-inline auto random_seeds(std::uint64_t cases) {
-  const std::uint64_t first = random_seed();
-  return std::views::iota(first, first + cases);
+inline std::vector<std::uint64_t> random_seeds(std::size_t cases) {
+  std::vector<std::uint64_t> seeds(cases);
+  std::iota(seeds.begin(), seeds.end(), random_seed());
+  return seeds;
 }
 
 }  // namespace rk
