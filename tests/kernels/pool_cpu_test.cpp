@@ -93,20 +93,21 @@ struct DrawnPool {
 
 void expect_maxima(CounterRandom& random) {
   DrawnPool drawn(random, false);
-  const auto& [window, x, y, gap, image, threads, accumulate, dy, held, start] = drawn;
+  const ImageLayout &x = drawn.x, &y = drawn.y;
   const std::vector<float> in = whole_numbers(random, x.elements(), 6);  // ties are common
-  std::vector<float> got(at(x.batch * image), 7.0F), dx = held;
+  std::vector<float> got(at(x.batch * drawn.image), 7.0F), dx = drawn.held;
   std::vector<std::uint8_t> choice(at(y.elements()));
-  pool_cpu::max_pool(threads, x, y, window, in.data(), choice.data(), got.data(), gap);
-  pool_cpu::max_pool_backward(threads, x, y, window, choice.data(), dy.data(), dx.data(),
-                              accumulate, gap);
-  std::vector<float> expected(got.size(), 7.0F), gradient = start;
+  pool_cpu::max_pool(drawn.threads, x, y, drawn.window, in.data(), choice.data(), got.data(),
+                     drawn.gap);
+  pool_cpu::max_pool_backward(drawn.threads, x, y, drawn.window, choice.data(), drawn.dy.data(),
+                              dx.data(), drawn.accumulate, drawn.gap);
+  std::vector<float> expected(got.size(), 7.0F), gradient = drawn.dx;
   drawn.for_each_window(
       [&](std::int64_t o, std::int64_t /*pixel*/, const std::vector<std::int64_t>& inside) {
         const std::int64_t winner =
             *std::ranges::max_element(inside, {}, [&](std::int64_t i) { return in[at(i)]; });
         expected[at(o)] = in[at(winner)];
-        gradient[at(winner)] += dy[at(o)];
+        gradient[at(winner)] += drawn.dy[at(o)];
       });
   ASSERT_EQ(got, expected);
   ASSERT_EQ(dx, gradient);  // whole numbers: exact in any order
@@ -114,16 +115,17 @@ void expect_maxima(CounterRandom& random) {
 
 void expect_means(CounterRandom& random) {
   DrawnPool drawn(random, true);
-  const auto& [window, x, y, gap, image, threads, accumulate, dy, held, start] = drawn;
+  const ImageLayout &x = drawn.x, &y = drawn.y;
   const std::vector<float> in = whole_numbers(random, x.elements(), 100);
-  std::vector<float> got(at(x.batch * image), 7.0F), dx = held;
-  pool_cpu::average_pool(threads, x, y, window, in.data(), got.data(), gap);
-  pool_cpu::average_pool_backward(threads, x, y, window, dy.data(), dx.data(), accumulate, gap);
-  std::vector<double> expected(got.size(), 7.0), gradient(start.begin(), start.end());
+  std::vector<float> got(at(x.batch * drawn.image), 7.0F), dx = drawn.held;
+  pool_cpu::average_pool(drawn.threads, x, y, drawn.window, in.data(), got.data(), drawn.gap);
+  pool_cpu::average_pool_backward(drawn.threads, x, y, drawn.window, drawn.dy.data(), dx.data(),
+                                  drawn.accumulate, drawn.gap);
+  std::vector<double> expected(got.size(), 7.0), gradient(drawn.dx.begin(), drawn.dx.end());
   // Of a window, its rows or columns that lie in the image or its padding.
   const auto along = [&](std::int64_t place, std::int64_t pixels, std::size_t axis) {
-    const std::int64_t begin = place * window.stride[axis] - window.padding[axis];
-    return std::min(window.kernel[axis], pixels + window.padding[axis] - begin);
+    const std::int64_t begin = place * drawn.window.stride[axis] - drawn.window.padding[axis];
+    return std::min(drawn.window.kernel[axis], pixels + drawn.window.padding[axis] - begin);
   };
   drawn.for_each_window(
       [&](std::int64_t o, std::int64_t pixel, const std::vector<std::int64_t>& inside) {
@@ -132,7 +134,7 @@ void expect_means(CounterRandom& random) {
         double sum = 0;
         for (const std::int64_t i : inside) {
           sum += static_cast<double>(in[at(i)]);
-          gradient[at(i)] += static_cast<double>(dy[at(o)]) / size;
+          gradient[at(i)] += static_cast<double>(drawn.dy[at(o)]) / size;
         }
         expected[at(o)] = sum / size;
       });
