@@ -52,13 +52,4 @@ std::string page_of(const PageHead& head, const std::vector<PagePart>& parts) {
                    links, sections, kReportScript);
 }
 
-std::string facts_list(const ReportFacts& facts) {
-  std::string out = "<dl>\n";
-  for (const auto& [name, value] : facts) {
-    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name),
-                       escaped(value.empty() ? "none" : value));
-  }
-  return out + "</dl>\n";
-}
-
 }  // namespace rk

@@ -3,12 +3,9 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace rk {
-
-using ReportFacts = std::vector<std::pair<std::string, std::string>>;  // name, value
 
 // The beginning of every page, by which a program recognises its own.
 inline constexpr const char* kReportBegins = "<!DOCTYPE html>\n<!-- A report by Rankine -->\n";
@@ -26,7 +23,5 @@ struct PagePart {
 };
 
 std::string page_of(const PageHead& head, const std::vector<PagePart>& parts);
-
-std::string facts_list(const ReportFacts& facts);
 
 }  // namespace rk

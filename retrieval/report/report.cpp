@@ -46,8 +46,10 @@ std::string training(const Report& report) {
 std::string origin(const Report& report) {
   std::string out = facts_list(report.facts);
   for (const ReportedRun& run : report.runs) {
-    if (run.facts.empty()) continue;
-    out += fmt::format("<h3>{}</h3>\n", escaped(run.name)) + facts_list(run.facts);
+    ReportFacts facts = run.facts;
+    facts.insert(facts.end(), run.settings.begin(), run.settings.end());
+    if (facts.empty()) continue;
+    out += fmt::format("<h3>{}</h3>\n", escaped(run.name)) + facts_list(facts);
   }
   return out;
 }
@@ -58,6 +60,7 @@ std::string report_page(const Report& report) {
   const PageHead head = {report.title, report.data, {"Protocol: " + report.protocol}, report.notes};
   return page_of(
       head, {{"result", "Result", metrics_section(report)},
+             {"settings", "Settings that differ", settings_section(report)},
              {"similarities", "Similarities", similarities(report)},
              {"curves", "Curves",
               charts({recall_chart(report), roc_chart(report), precision_chart(report)}, "curve")},

@@ -10,8 +10,8 @@
 #include "retrieval/evaluate.h"
 #include "retrieval/nearest.h"
 #include "retrieval/passes/embedding_set.h"
+#include "retrieval/report/facts.h"
 #include "retrieval/report/learning_record.h"
-#include "retrieval/report/page.h"
 #include "retrieval/report/thumbnails.h"
 #include "retrieval/statistics/bootstrap.h"
 
@@ -27,7 +27,8 @@ struct ReportedRun {
   RankIntervals intervals;               // for metrics.recall_at
   Neighbours neighbours;                 // of every query, at least one each
   std::optional<LearningRecord> record;  // if the network comes from a run
-  ReportFacts facts;                     // settings, hashes
+  ReportFacts facts;                     // files, hashes
+  ReportFacts settings = {};             // what the network was trained with, if that is known
 };
 
 struct Report {

@@ -2,6 +2,7 @@
 
 #include "retrieval/report/cards.h"
 #include "retrieval/report/html.h"
+#include "retrieval/report/page.h"
 
 #include <fmt/format.h>
 

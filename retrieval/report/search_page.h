@@ -4,7 +4,7 @@
 
 #include "retrieval/nearest.h"
 #include "retrieval/passes/embedding_set.h"
-#include "retrieval/report/page.h"
+#include "retrieval/report/facts.h"
 #include "retrieval/report/thumbnails.h"
 
 #include <cstddef>

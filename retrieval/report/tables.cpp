@@ -155,14 +155,16 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
   std::string body;
   for (const Row& row : rows) {
     const auto value = [&](std::size_t r) {
-      return fmt::format("<td>{}{}</td>", text_of_metric(row.values[r]),
-                         row.interval[r] ? fmt::format("<br/><span class=\"interval\">{}</span>",
-                                                       interval_text(*row.interval[r]))
-                                         : std::string());
+      return fmt::format(
+          "<td>{}{}</td>", text_of_metric(row.values[r]),
+          row.interval[r]
+              ? fmt::format("<br class=\"beside\"/><span class=\"interval beside\">{}</span>",
+                            interval_text(*row.interval[r]))
+              : std::string());
     };
     body += fmt::format(
-        "<tr><th scope=\"row\">{}</th>{}{}<td>{}</td><td class=\"interval\">{}</td><td "
-        "class=\"text\">{}</td></tr>\n",
+        "<tr><th scope=\"row\">{0}<span class=\"under below\">{5}</span></th>{1}{2}<td>{3}</td><td "
+        "class=\"interval\">{4}</td><td class=\"text beside\">{5}</td></tr>\n",
         row.name, value(0), value(1), text_of_difference(row.values[1] - row.values[0]),
         row.difference && std::isfinite(row.difference->low)
             ? fmt::format("{:+.4f} to {:+.4f}", row.difference->low, row.difference->high)
@@ -174,7 +176,7 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
                 {escaped(report.runs[1].name)},
                 {"Difference"},
                 {fmt::format("{:g} % interval", 100 * report.confidence)},
-                {"Told apart?", "text"}},
+                {"Told apart?", "text beside"}},
                body);
 }
 
@@ -270,6 +272,20 @@ std::string classes_section(const Report& report) {
   for (const ReportedRun& run : report.runs) tables.push_back(confusions(report, run));
   return fmt::format("<div class=\"tables\">\n<div>{}</div>\n</div>\n",
                      fmt::join(tables, "</div>\n<div>"));
+}
+
+std::string settings_section(const Report& report) {
+  if (report.runs.size() < 2) return "";
+  const ReportedRun &a = report.runs[0], &b = report.runs[1];
+  if (a.settings.empty() || b.settings.empty()) return "";
+  std::string body;
+  for (const DifferingFact& fact : differing_facts(a.settings, b.settings)) {
+    body += fmt::format(
+        "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td class=\"text\">{}</td></tr>\n",
+        escaped(fact.name), escaped(fact.first), escaped(fact.second));
+  }
+  if (body.empty()) return "<p>Both runs were trained with the same settings.</p>\n";
+  return table({{"Setting"}, {escaped(a.name), "text"}, {escaped(b.name), "text"}}, body);
 }
 
 }  // namespace rk

@@ -251,6 +251,9 @@ TEST(Report, EscapesWhatFilesAndClassesAreCalled) {
     report.runs.push_back(made.run(name));
     report.runs.back().record = record();
     report.runs.back().record->held_out = kHostile[1];
+    for (const std::string& text : kHostile) {
+      report.runs.back().settings.emplace_back(text, name + text);
+    }
   }
   report.difference =
       bootstrap_difference(made.context, report.runs[0].metrics.per_query,
@@ -267,6 +270,35 @@ TEST(Report, EscapesWhatFilesAndClassesAreCalled) {
     report.runs.erase(report.runs.begin() + 1, report.runs.end());
     report.difference.reset();
   }
+}
+
+TEST(Report, SaysInWhichSettingsTwoRunsDiffer) {
+  const ReportFacts a = {{"loss", "nsl"}, {"lr", "0.1"}, {"dim", "64"}, {"log", ""}, {"old", "1"}};
+  const ReportFacts b = {
+      {"dim", "64"}, {"loss", "fastap"}, {"lr", "0.1"}, {"new", "2"}, {"not", ""}};
+  std::vector<std::string> told;
+  for (const DifferingFact& fact : differing_facts(a, b)) {
+    told.push_back(fmt::format("{}: {} or {}", fact.name, fact.first, fact.second));
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"loss: nsl or fastap", "old: 1 or ", "new:  or 2"}));
+  EXPECT_TRUE(differing_facts(a, a).empty());
+
+  const Made made(40, 8, 0.5, 7);
+  Report report = made.report();
+  for (const ReportFacts* settings : {&a, &b}) {
+    report.runs.push_back(made.run("x"));
+    report.runs.back().settings = *settings;
+  }
+  const std::vector<PerQuery> queries(2, report.runs[0].metrics.per_query);
+  report.difference = bootstrap_difference(made.context, queries[0], queries[1],
+                                           report.runs[0].metrics.recall_at, {});
+  const auto text = [&] { return read_page(report_page(report)).text; };
+  EXPECT_TRUE(holds(text(), "Settings that differ"));
+  report.runs[1].settings = a;
+  EXPECT_TRUE(holds(text(), "Both runs were trained with the same settings."));
+  report.runs[1].settings.clear();  // of one run nothing is known
+  EXPECT_FALSE(holds(text(), "Settings that differ"));
+  EXPECT_TRUE(holds(text(), "0.1")) << "those of the other are still told";
 }
 
 TEST(Report, RowsOfOtherLengthsAreSaidToHaveNoHistogram) {

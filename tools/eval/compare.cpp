@@ -70,6 +70,29 @@ std::string told_apart(const Interval& difference) {
                                            : "not told apart");
 }
 
+// Empty where nothing is known of either run.
+std::vector<DifferingFact> differing_settings(const std::vector<ReportedRun>& runs) {
+  if (runs[0].settings.empty() || runs[1].settings.empty()) return {};
+  return differing_facts(runs[0].settings, runs[1].settings);
+}
+
+void say_settings(const std::vector<DifferingFact>& settings) {
+  if (settings.empty()) return;
+  const std::string title = "Settings that differ";
+  std::size_t names = title.size(), values = 0;
+  for (const DifferingFact& each : settings) {
+    names = std::max(names, each.name.size());
+    values = std::max(values, one_line(each.first).size());
+  }
+  // A value longer than this does not move those of B in all other lines.
+  values = std::min<std::size_t>(values, 36);
+  print("\n  {:<{}}  {:<{}}  {}\n", title, names, "A", values, "B");
+  for (const DifferingFact& each : settings) {
+    print("  {:<{}}  {:<{}}  {}\n", each.name, names, one_line(each.first), values,
+          one_line(each.second));
+  }
+}
+
 void say(const std::string& what, const std::vector<ReportedRun>& runs,
          const std::vector<RunRemarks>& remarks, const std::vector<Compared>& rows,
          double confidence) {
@@ -85,6 +108,7 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
     print("  {:<14}{:>10}{:>10}{:>10}   {}\n", row.name, text_of_metric(row.a),
           text_of_metric(row.b), text_of_difference(row.b - row.a), told_apart(row.difference));
   }
+  say_settings(differing_settings(runs));
   print(
       "\nThe intervals are over other pictures: another seed of the training may differ by "
       "more.\n");
@@ -108,8 +132,9 @@ std::vector<std::string> notes_of(const std::vector<ReportedRun>& runs,
 struct BothRuns {
   std::vector<ReportedRun> runs;
   std::vector<RunRemarks> remarks;
-  std::vector<std::string> texts;  // of the pictures, as each network reads them
-  EvaluatedRows rows;              // those of B
+  std::vector<std::string> texts;     // of the pictures, as each network reads them
+  std::vector<std::string> networks;  // their hashes
+  EvaluatedRows rows;                 // those of B
 };
 
 BothRuns evaluate_both(const Context& context, const NetworkOptions& network,
@@ -130,6 +155,7 @@ BothRuns evaluate_both(const Context& context, const NetworkOptions& network,
     out.rows.queries = std::move(embedded);
     const DescribedRows& rows = out.rows.queries;
     out.texts.push_back(rows.text);
+    out.networks.push_back(rows.set.network);
     const Measured measured = measure(context, out.rows, measures, common);
     std::vector<std::string> notes = rows.notes;
     notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
@@ -176,6 +202,9 @@ void compare_runs(const Context& context, const NetworkOptions& network,
                     "that part of the difference may be the pictures': {}",
                     data)));
   }
+  if (both.networks[0] == both.networks[1]) {
+    note(notes.emplace_back("A and B are the same network, so that nothing can differ"));
+  }
   const std::string few = remark_on_few(difference, statistics.resample);
   if (!few.empty()) note(notes.emplace_back(few));
   json result = {{"data", network.data},
@@ -196,6 +225,9 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   }
   for (const Compared& row : table) {
     result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
+  }
+  for (const DifferingFact& each : differing_settings(both.runs)) {
+    result["settings"][each.name] = {{"a", each.first}, {"b", each.second}};
   }
   if (!options.report.empty()) {
     const std::string title = fmt::format("{} and {}", both.runs[0].name, both.runs[1].name);

@@ -5,6 +5,7 @@
 #include "engine/system/read_file.h"
 #include "tools/cli/parse_json.h"
 #include "tools/common/similarity_counts.h"
+#include "tools/common/stored_settings.h"
 
 #include <fmt/format.h>
 
@@ -65,11 +66,11 @@ RecordedSet set_of(const ordered_json& values) {
   return set;
 }
 
-// Empty if the settings do not name it.
+// Empty if the settings are damaged or do not name it.
 std::string trained_loss(const Checkpoint& checkpoint) {
   try {
-    return parse_json(checkpoint.run().settings, checkpoint.path()).at("loss").get<std::string>();
-  } catch (const std::exception&) {
+    return stored_text(stored_settings(checkpoint), "loss");
+  } catch (const InputError&) {
     return "";
   }
 }

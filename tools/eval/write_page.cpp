@@ -1,5 +1,6 @@
 #include "tools/eval/write_page.h"
 
+#include "retrieval/report/page.h"
 #include "tools/cli/build_commit.h"
 #include "tools/cli/messages.h"
 #include "weights/atomic_file.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/device/context.h"
-#include "retrieval/report/page.h"
+#include "retrieval/report/facts.h"
 #include "tools/cli/cli.h"
 
 #include <string>

@@ -3,9 +3,9 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "retrieval/files/mapped_file.h"
-#include "tools/cli/parse_json.h"
 #include "tools/common/metrics_report.h"
 #include "tools/common/row_lengths.h"
+#include "tools/common/stored_settings.h"
 #include "tools/eval/learning_record.h"
 #include "tools/eval/neighbours.h"
 #include "tools/eval/row_pictures.h"
@@ -23,13 +23,12 @@ namespace {
 // The number of results that the report shows per query.
 constexpr std::int64_t kNeighbours = 8;
 
-void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
+// What the network was trained with.
+ReportFacts training_settings(const Checkpoint& checkpoint) {
   const ModelDescription& model = checkpoint.model();
-  facts.emplace_back("Network", fmt::format("{}, {} pooling, {} numbers, images of {} pixels",
-                                            model.arch, model.pool, model.dim, model.crop));
-  facts.emplace_back("SHA-256 of the checkpoint", checkpoint.sha256());
-  facts.emplace_back("SHA-256 of the network", checkpoint.network());
-  if (!checkpoint.has_run()) return;
+  ReportFacts facts = {{"Network", fmt::format("{}, {} pooling, {} numbers, images of {} pixels",
+                                               model.arch, model.pool, model.dim, model.crop)}};
+  if (!checkpoint.has_run()) return facts;
   const RunState& run = checkpoint.run();
   facts.emplace_back("Trained",
                      fmt::format("{}, {}", counted(run.epoch, "epoch"), counted(run.step, "step")));
@@ -37,13 +36,14 @@ void add_run_facts(const Checkpoint& checkpoint, ReportFacts& facts) {
   if (!run.held_out.empty()) facts.emplace_back("Held out", run.held_out);
   if (!run.environment.empty()) facts.emplace_back("Trained by", run.environment);
   try {
-    const auto settings = parse_json(run.settings, checkpoint.path());
+    const auto settings = stored_settings(checkpoint);
     for (const auto& [name, value] : settings.items()) {
       facts.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
     }
   } catch (const InputError&) {
     facts.emplace_back("Settings", "damaged");
   }
+  return facts;
 }
 
 // Whether scores of the rows leave [-1, 1] by more than rounding.
@@ -80,8 +80,10 @@ ReportedRun reported_run(const Context& context, const std::string& name,
   }
   if (!is_sealed(checkpoint)) return run;  // foreign weights
   const Checkpoint network(checkpoint);
+  run.facts.emplace_back("SHA-256 of the checkpoint", network.sha256());
+  run.facts.emplace_back("SHA-256 of the network", network.network());
+  run.settings = training_settings(network);
   run.record = read_learning_record(network);
-  add_run_facts(network, run.facts);
   return run;
 }
 

@@ -7,8 +7,8 @@
 #include "tools/cli/gpu.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/parse_json.h"
 #include "tools/cli/threads.h"
+#include "tools/common/stored_settings.h"
 #include "tools/train/run/resume.h"
 #include "tools/train/settings/recipe_path.h"
 #include "tools/train/settings/train_flags.h"
@@ -31,13 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-ordered_json stored_settings(const Checkpoint& checkpoint) {
-  ordered_json settings = parse_json(checkpoint.run().settings, checkpoint.path());
-  if (settings.is_object()) return settings;
-  fail<InputError>("{}: its settings are no JSON object; use another checkpoint",
-                   checkpoint.path());
-}
 
 // Throws InputError if data that no flag names, but `origin`, are missing. start: the folder that
 // relative paths begin in.
@@ -217,7 +210,7 @@ class Train final : public Command {
     start.checkpoint = std::move(found.checkpoint);
     ordered_json stored = stored_settings(*start.checkpoint);
     start.from_last = fs::path(start.checkpoint->path()).filename() == kLastFile;
-    start.own_table = stored_text(*start.checkpoint, "log") == "csv";
+    start.own_table = stored_text(stored, "log") == "csv";
     const bool data = table_.given("data"), test_data = table_.given("test-data");
     const bool threads = table_.given("threads");
     ordered_json taken = stored;

@@ -255,6 +255,16 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_TRUE(holds(root.text, fmt::format("{:+.4f}", difference["value"].get<double>())));
   EXPECT_TRUE(holds(root.text, "90 % interval"));
 
+  // What they were trained with is told where it differs, and only there.
+  const json& settings = result["settings"];
+  EXPECT_EQ(settings["lr"], json({{"a", "0.001"}, {"b", "0.01"}}));
+  EXPECT_EQ(settings["epochs"], json({{"a", "1"}, {"b", "2"}}));
+  EXPECT_FALSE(settings.contains("loss"));
+  EXPECT_TRUE(holds(done.out, "\n  Settings that differ  A")) << done.out;
+  EXPECT_TRUE(holds(done.out, "\n  epochs                1")) << done.out;
+  EXPECT_TRUE(holds(root.text, "Settings that differ"));
+  EXPECT_FALSE(holds(done.err, "the same network")) << done.err;
+
   // Flags without effect in a comparison must be named.
   const Finished idle =
       run(eval({"--compare", in("a"), in("b"), "--data", "folder:" + in("pics"), "--nmi",
@@ -286,6 +296,9 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   ASSERT_EQ(itself.code, 0) << itself.err;
   EXPECT_TRUE(holds(itself.out, "not told apart"));
   EXPECT_FALSE(holds(itself.out, "is higher")) << itself.out;
+  EXPECT_FALSE(holds(itself.out, "Settings that differ")) << itself.out;
+  EXPECT_TRUE(holds(itself.err, "A and B are the same network")) << itself.err;
+  EXPECT_FALSE(said().contains("settings"));
   EXPECT_EQ(said()["difference"]["map"]["low"], 0.0);
   EXPECT_EQ(said()["difference"]["map"]["high"], 0.0);
 

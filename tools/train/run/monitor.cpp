@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
 #include "tools/cli/parse_json.h"
+#include "tools/common/stored_settings.h"
 #include "weights/run_folder.h"
 #include "weights/sealed_file.h"
 
@@ -43,7 +44,7 @@ bool take_value(RunState& run, double value, bool first) {
 
 bool compare_again(RunState& run, const Checkpoint& checkpoint, const TrainSettings& settings,
                    bool held_out, const SayLine& say) {
-  const std::string stored = stored_text(checkpoint, "monitor");
+  const std::string stored = stored_text(stored_settings(checkpoint), "monitor");
   const std::string before = stored.empty() ? "map_at_r" : stored;
   bool compared = false;
   RunState weighed = run;

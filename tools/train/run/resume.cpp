@@ -4,7 +4,6 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "losses/registry.h"
-#include "tools/cli/parse_json.h"
 #include "training/training_exif.h"
 
 #include <fmt/format.h>
@@ -104,12 +103,6 @@ void require_countable(const Checkpoint& checkpoint, const TrainSettings& settin
     fail<InputError>("{}: counts to {}, and {} more cannot be counted; use another checkpoint",
                      checkpoint.path(), count, counted(left, "step"));
   }
-}
-
-std::string stored_text(const Checkpoint& checkpoint, const std::string& setting) {
-  const auto stored = parse_json(checkpoint.run().settings, checkpoint.path());
-  const auto value = stored.find(setting);  // end() if it is not an object
-  return value != stored.end() && value->is_string() ? value->get<std::string>() : "";
 }
 
 std::string place_of(const RunState& run) {

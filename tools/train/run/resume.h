@@ -33,9 +33,6 @@ std::vector<std::pair<std::string, std::string>> changed_settings(
     const nlohmann::ordered_json& before, const nlohmann::ordered_json& now,
     const Checkpoint& checkpoint);
 
-// A setting of the checkpoint's run, a text; empty if it is missing or no text.
-std::string stored_text(const Checkpoint& checkpoint, const std::string& setting);
-
 // How far a run is: "after epoch 2", "after batch 4 of epoch 3".
 std::string place_of(const RunState& run);
 

@@ -1,0 +1,23 @@
+// What a page says of where its numbers come from: names and their values.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rk {
+
+using ReportFacts = std::vector<std::pair<std::string, std::string>>;  // name, value
+
+struct DifferingFact {
+  std::string name;
+  std::string first, second;  // empty: it is not among those facts
+};
+
+// Facts of which the values differ, in the order of `first`, then those that only `second` has.
+std::vector<DifferingFact> differing_facts(const ReportFacts& first, const ReportFacts& second);
+
+// As HTML.
+std::string facts_list(const ReportFacts& facts);
+
+}  // namespace rk
