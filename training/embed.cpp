@@ -92,7 +92,7 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   }
   bad_ = loader.bad_images();
   if (set.count() == 0) {
-    fail<InputError>("{}: none of its {} can be read: {}; give others", data.name(),
+    fail<InputError>("{}: of its {} none can be read: {}; give others", data.name(),
                      counted(data.size(), "image"),
                      bad_.empty() ? "there is none" : bad_.front().reason);
   }

@@ -224,8 +224,8 @@ class Eval final : public Command {
           "out");
     }
     if (network_.data.empty()) {
-      fail<UsageError>("--compare {} {}: --data is missing", report_.compare[0],
-                       report_.compare[1]);
+      fail<UsageError>("--compare {} {}: --data is missing; for example --data folder:photos",
+                       report_.compare[0], report_.compare[1]);
     }
     if (!network_.save.empty()) {
       fail<UsageError>("--save-embeddings {}: of which of the two runs? Use --checkpoint",

@@ -126,7 +126,8 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
 DescribedRows embed_data(const Context& context, const NetworkOptions& options,
                          const DescribedRows* gallery, const CommonOptions& common) {
   if (options.data.empty()) {
-    fail<UsageError>("--checkpoint {}: --data is missing", options.checkpoint);
+    fail<UsageError>("--checkpoint {}: --data is missing; for example --data folder:photos",
+                     options.checkpoint);
   }
   std::optional<Checkpoint> network = open_network(options);
   const std::string exif = training_exif(*network);
