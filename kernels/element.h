@@ -9,6 +9,7 @@
 #include "kernels/team.h"
 
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 

@@ -27,6 +27,8 @@
 #include "kernels/launch_on_gpu.h"
 #include "kernels/run_block.h"
 
+#include <cstdint>
+
 namespace rk {
 
 template <class Kernel> consteval bool is_on_gpu() {

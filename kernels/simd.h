@@ -121,14 +121,8 @@ template <class F> auto with_lanes([[maybe_unused]] std::int64_t width, F&& f) {
 }
 
 // The number of lanes with_lanes() picks.
-inline std::int64_t lane_count([[maybe_unused]] std::int64_t width) {
-#if defined(__AVX512F__)
-  if (width % 16 == 0) return 16;
-#endif
-#if defined(__AVX2__) && defined(__FMA__)
-  if (width % 8 == 0) return 8;
-#endif
-  return 1;
+inline std::int64_t lane_count(std::int64_t width) {
+  return with_lanes(width, []<int N>(Lanes<N>) { return std::int64_t{N}; });
 }
 
 inline void stream_fence() {

@@ -13,6 +13,8 @@
 #include "engine/tape/program.h"
 #include "layers/batchnorm_mode.h"
 
+#include <cstdint>
+
 namespace rk {
 
 struct BatchNormOptions {

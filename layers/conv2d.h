@@ -9,6 +9,7 @@
 #include "engine/tape/program.h"
 
 #include <array>
+#include <cstdint>
 
 namespace rk {
 

@@ -6,6 +6,8 @@
 
 #include "engine/tape/program.h"
 
+#include <cstdint>
+
 namespace rk {
 
 struct LinearOptions {

@@ -12,6 +12,7 @@
 #include "kernels/blocks/pool_kind.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace rk {

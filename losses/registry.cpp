@@ -59,6 +59,12 @@ LossSpec parse_loss(std::string_view text) {
   if (found == entries.end()) {
     std::vector<std::string> names;
     for (const LossEntry& entry : entries) names.push_back(entry.name);
+    // smooth_ap,tau=0.01: a parameter behind another sign than the colon.
+    const std::size_t sign = name.find_first_of(",= ");
+    if (sign != std::string::npos && std::ranges::count(names, name.substr(0, sign)) > 0) {
+      fail<UsageError>("{}: parameters stand behind a colon: {}:{}", text, name.substr(0, sign),
+                       text.substr(sign + 1));
+    }
     fail<UsageError>("{}: no such loss; {}", name.empty() ? "''" : name, suggestion(name, names));
   }
   LossSpec spec;

@@ -8,6 +8,7 @@
 #include "training/network_input.h"
 #include "weights/checkpoint.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

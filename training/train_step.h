@@ -29,6 +29,7 @@
 #include "training/network_input.h"
 #include "training/trainer_options.h"
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -1,14 +1,14 @@
 #include "data/images/decode.h"
 
+#include "data/images/decoders.h"
+#include "engine/base/error.h"
+#include "engine/system/read_file.h"
+
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <vector>
-
-#include "data/images/decoders.h"
-#include "engine/base/error.h"
-#include "engine/system/read_file.h"
 
 namespace rk {
 namespace {

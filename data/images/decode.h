@@ -14,11 +14,11 @@
 // functions are thread-safe.
 #pragma once
 
+#include "data/images/image.h"
+
 #include <cstddef>
 #include <span>
 #include <string>
-
-#include "data/images/image.h"
 
 namespace rk {
 

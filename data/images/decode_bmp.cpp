@@ -5,15 +5,15 @@
 // takes a few lines. Where headers say too little, they are understood as in Pillow. Pillow
 // misreads pictures of 4 or 8 bits in black and white alone (and of 4 bits in the greys 0 to 15);
 // these are read as they are meant.
+#include "data/images/decode.h"
+#include "data/images/decoders.h"
+#include "engine/base/error.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
-
-#include "data/images/decode.h"
-#include "data/images/decoders.h"
-#include "engine/base/error.h"
 
 namespace rk {
 namespace {

@@ -1,19 +1,18 @@
 // PNG by libpng's low-level interface: the simplified interface would apply gAMA. The library
 // reports errors by longjmp, which must not skip a destructor: every library call is therefore made
 // from a lambda without destructors, run by attempt().
-#include <png.h>
-
-#include <array>
-#include <csetjmp>
-#include <cstdio>
-#include <cstring>
-
 #include "data/images/decode.h"
 #include "data/images/decoders.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 
 #include <fmt/format.h>
+#include <png.h>
+
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
 
 namespace rk {
 namespace {

@@ -2,11 +2,12 @@
 // limits of decode.h, and fills `out`; for errors see decode.h.
 #pragma once
 
+#include "data/images/image.h"
+
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
-
-#include "data/images/image.h"
 
 namespace rk {
 

@@ -1,10 +1,10 @@
 // Encodes a picture as a baseline JPEG file, for thumbnails: small rather than exact.
 #pragma once
 
+#include "data/images/image.h"
+
 #include <cstddef>
 #include <vector>
-
-#include "data/images/image.h"
 
 namespace rk {
 

@@ -1,11 +1,11 @@
 // Encodes a picture as an 8-bit RGB PNG file in sRGB, with a tEXt chunk "Software: Rankine".
 #pragma once
 
+#include "data/images/image.h"
+
 #include <cstddef>
 #include <istream>
 #include <vector>
-
-#include "data/images/image.h"
 
 namespace rk {
 

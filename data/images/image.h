@@ -3,11 +3,11 @@
 // loads may run past the last pixel.
 #pragma once
 
+#include "engine/device/buffer.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-
-#include "engine/device/buffer.h"
 
 namespace rk {
 

@@ -1,5 +1,7 @@
 #include "data/images/resize.h"
 
+#include "engine/base/error.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,8 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <vector>
-
-#include "engine/base/error.h"
 
 namespace rk {
 namespace {

@@ -1,12 +1,12 @@
 #include "data/images/transform.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
 #include "data/images/decode.h"
 #include "data/images/resize.h"
 #include "engine/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 
 namespace rk {
 namespace {

@@ -7,11 +7,11 @@
 // ToTensor and Normalize are float32: (u8 / 255 - mean) / std.
 #pragma once
 
+#include "data/images/image.h"
+
 #include <array>
 #include <cstdint>
 #include <span>
-
-#include "data/images/image.h"
 
 namespace rk {
 

@@ -4,6 +4,8 @@
 #include "data/samplers/sampler.h"
 #include "engine/base/random.h"
 
+#include <cstdint>
+
 namespace rk {
 
 // Returns 0..n-1 with the first `take` entries in random order (Fisher-Yates from the front); the

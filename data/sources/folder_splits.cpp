@@ -23,8 +23,9 @@ void check_root(const DataSpec& spec) {
   if (status.type() == fs::file_type::not_found) {
     fail<InputError>("{}: no such folder; check the path", spec.path);
   }
-  if (error)
+  if (error) {
     fail<InputError>("{}: cannot be opened ({}); check the path", spec.path, error.message());
+  }
   if (status.type() != fs::file_type::directory) {
     fail<InputError>("{}: not a folder; give the folder that holds the classes", spec.path);
   }

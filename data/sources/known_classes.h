@@ -4,6 +4,7 @@
 
 #include "data/sources/dataset.h"
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>

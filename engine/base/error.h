@@ -1,8 +1,10 @@
 // The exceptions that end a program, and the exit code of each.
 //
-// Every failure is an exception derived from Error; main() prints `error: <message>` as one line on
-// standard error and returns exit_code(). Messages name the file or the operator first, then what
-// was found, then what to do:  "photos/a.jpg: truncated JPEG; remove it or copy it again".
+// What a user can cause is an exception derived from Error; main() prints `error: <message>` as one
+// line on standard error and returns exit_code(). Messages name the file or the operator first,
+// then what was found, then what to do:  "photos/a.jpg: truncated JPEG; remove it or copy it
+// again". What else may be thrown is a mistake of the caller (expect; exit code 2), of the system
+// (std::bad_alloc, std::system_error; 5 and 3), or a failure inside (1).
 #pragma once
 
 #include <fmt/format.h>
@@ -42,7 +44,8 @@ class InputError : public Error {
   explicit InputError(const std::string& message) : Error(ExitCode::kBadInput, message) {}
 };
 
-// Training produced a non-finite loss or gradient (exit code 4).
+// Training produced a loss, a gradient or an embedding that is not finite or beyond any use (exit
+// code 4).
 class DivergedError : public Error {
  public:
   explicit DivergedError(const std::string& message) : Error(ExitCode::kDiverged, message) {}

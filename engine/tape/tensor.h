@@ -10,6 +10,7 @@
 #include "engine/base/dtype.h"
 #include "engine/base/shape.h"
 
+#include <cstdint>
 #include <type_traits>
 
 namespace rk {

@@ -6,6 +6,8 @@
 #include "kernels/block_team.h"
 #include "kernels/cuda/rows.h"
 
+#include <cstdint>
+
 namespace rk {
 
 template <class Block>

@@ -4,6 +4,8 @@
 
 #include "kernels/block_team.h"
 
+#include <cstdint>
+
 namespace rk {
 
 class CudaBlock {

@@ -10,7 +10,7 @@
 #include "kernels/rows/histogram_row.h"
 #include "kernels/rows/sup_ap_row.h"
 #include "kernels/rows/triplet_row.h"
-#include "kernels/rows/wilcoxon_pairs.h"
+#include "kernels/rows/wilcoxon_hardest_pairs.h"
 
 #define RK_LOSS_KERNELS(X)              \
   X(FinishRows<AucAllRow<float>>);      \

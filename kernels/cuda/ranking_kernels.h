@@ -3,6 +3,8 @@
 
 #include "kernels/blocks/ranking_block.h"
 
+#include <cstdint>
+
 #define RK_RANKING_KERNELS_OF(X, Key) \
   X(KeyScores<Key>);                  \
   X(CountFlags<Key>);                 \

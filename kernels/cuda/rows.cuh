@@ -8,6 +8,7 @@
 #include "kernels/rows/batch_numbers.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace rk {
 

@@ -21,6 +21,7 @@
 #include "kernels/rows/hardest_pair.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace rk {

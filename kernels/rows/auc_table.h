@@ -10,6 +10,8 @@
 #include "kernels/block_team.h"
 #include "kernels/rows/auc_row.h"
 
+#include <cstdint>
+
 namespace rk {
 
 template <class S> struct AucTable {

@@ -7,6 +7,8 @@
 #include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/gallery_row.h"
 
+#include <cstdint>
+
 namespace rk {
 
 template <class S> struct ContrastiveRow {

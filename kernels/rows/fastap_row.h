@@ -15,6 +15,7 @@
 #include "kernels/rows/gallery_row.h"
 
 #include <cmath>
+#include <cstdint>
 
 namespace rk {
 

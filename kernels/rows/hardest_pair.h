@@ -4,6 +4,7 @@
 
 #include "kernels/rows/gallery_row.h"
 
+#include <cstdint>
 #include <limits>
 
 namespace rk {

@@ -8,6 +8,7 @@
 #include "kernels/team.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace rk {

@@ -18,6 +18,7 @@
 #include "kernels/rows/gallery_row.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace rk {

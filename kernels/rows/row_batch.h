@@ -4,6 +4,8 @@
 
 #include "kernels/rows/gallery_row.h"
 
+#include <cstdint>
+
 namespace rk {
 
 template <class S> struct RowBatch {

@@ -12,6 +12,7 @@
 #include "kernels/math.h"
 #include "kernels/rows/gallery_row.h"
 
+#include <cstdint>
 #include <limits>
 
 namespace rk {

@@ -1,6 +1,8 @@
 // A row of the normalised softmax (Oi et al. 2021, eq. 3), one item against all classes:
 // cross-entropy of scale * s,
 //   loss = log sum_c exp(scale s_c) - scale s_label
+// The row of batch.scores, [rows, columns] cosine similarities, is overwritten by the gradient for
+// them times batch.weight; batch.losses[row] gets the loss.
 #pragma once
 
 #include "kernels/math.h"
@@ -8,6 +10,7 @@
 #include "kernels/team.h"
 
 #include <cmath>
+#include <cstdint>
 
 namespace rk {
 

@@ -13,6 +13,7 @@
 #include "kernels/math.h"
 #include "kernels/rows/contrastive_row.h"
 
+#include <cstdint>
 #include <limits>
 
 namespace rk {

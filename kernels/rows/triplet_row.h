@@ -11,6 +11,8 @@
 #include "kernels/rows/hardest_pair.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 namespace rk {
 

@@ -8,6 +8,8 @@
 #include "kernels/launch.h"
 #include "layers/gpu/batchnorm.h"
 
+#include <cstdint>
+
 namespace rk::gpu {
 
 template <class T> class BatchStatistics {

@@ -10,6 +10,7 @@
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph_runner.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace rk::gpu {

@@ -8,6 +8,7 @@
 #include "layers/batchnorm.h"
 #include "layers/pool.h"
 
+#include <cstdint>
 #include <string>
 
 namespace rk {

@@ -1,5 +1,5 @@
 // The area under the ROC curve, Gajic et al. 2022 (kernels/rows/auc_row.h):
-//   loss = 1 - sum_t (T(t) + T(t + ds))/2 * (F(t) - F(t + ds))
+//   loss = 1 - sum over t = -1, ..., 1 - ds of (T(t) + T(t + ds))/2 * (F(t) - F(t + ds))
 // with T and F the means at t over each query's hardest pair (auc_bh: queries with a positive and a
 // negative) or over all ordered pairs (auc_ba).
 #include "losses/auc/auc.h"

@@ -1,7 +1,7 @@
 // Every hardest positive above every hardest negative, Gajic et al. 2022, eq. 11
 // (kernels/rows/wilcoxon_row.h): the comparison whose mean is the area under the ROC curve.
 #include "kernels/launch.h"
-#include "kernels/rows/wilcoxon_pairs.h"
+#include "kernels/rows/wilcoxon_hardest_pairs.h"
 #include "kernels/rows/wilcoxon_row.h"
 #include "losses/auc/auc.h"
 #include "losses/rows/row_loss.h"

@@ -5,6 +5,7 @@
 #include "engine/tape/parameters.h"
 #include "losses/frame/loss.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>

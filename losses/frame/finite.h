@@ -3,6 +3,8 @@
 
 #include "losses/frame/loss.h"
 
+#include <cstdint>
+
 namespace rk {
 
 // Far beyond any embedding, yet small enough that no sum of products of two inputs, combined with a

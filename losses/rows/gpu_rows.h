@@ -5,6 +5,7 @@
 #include "losses/rows/rows.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace rk {
 

@@ -5,6 +5,7 @@
 #include "losses/rows/cpu_rows.h"
 #include "losses/rows/gpu_rows.h"
 
+#include <cstdint>
 #include <memory>
 
 namespace rk {

@@ -9,6 +9,7 @@
 #include "losses/rows/cpu_rows.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace rk {

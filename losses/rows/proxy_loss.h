@@ -16,6 +16,7 @@
 #include "losses/rows/make_proxy_rows.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 
 namespace rk {

@@ -24,6 +24,7 @@
 #include "losses/rows/row_totals.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <type_traits>

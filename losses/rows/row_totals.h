@@ -8,6 +8,8 @@
 #include "kernels/rows/finish_rows.h"
 #include "losses/frame/loss.h"
 
+#include <cstdint>
+
 namespace rk {
 
 template <class S, class Row> class RowTotals {

@@ -114,6 +114,9 @@ const StoredArray& ArrayFile::named(const std::string& name) const {
   for (const Member& member : members_) {
     if (member.name == name) return checked(member);
   }
+  if (members_.size() == 1 && members_.front().name.empty()) {
+    fail<InputError>("{}: holds one array without a name; leave :{} out", printable(path_), name);
+  }
   fail<InputError>("{}: no array {}; {}", printable(path_), in_quotes(name), contents());
 }
 

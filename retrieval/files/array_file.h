@@ -7,6 +7,7 @@
 #include "retrieval/files/stored_array.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

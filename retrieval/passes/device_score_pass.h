@@ -8,6 +8,8 @@
 #include "engine/device/context.h"
 #include "retrieval/passes/score_pass.h"
 
+#include <cstdint>
+
 namespace rk {
 
 struct ScoreTileShape {

@@ -14,6 +14,7 @@ namespace rk {
 struct PairMetrics {
   static constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
   static constexpr int kJsdBins = 200;
+  static constexpr double kJsdBinWidth = 2.0 / kJsdBins;
 
   double roc_auc = kUndefined;              // [0, 1]
   double roc_auc_error_bound = kUndefined;  // 0 if the AUC is exact

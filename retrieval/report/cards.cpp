@@ -27,7 +27,8 @@ std::string file_of(const EmbeddingSet& set, std::int64_t row) {
 std::string query_item(Thumbnails& pictures, const EmbeddingSet& queries, std::int64_t query,
                        const std::string& alternative) {
   return fmt::format("<li class=\"item asked\">{}<b>query</b><span class=\"clip\">{}</span></li>\n",
-                     pictures.element(false, query, alternative), escaped(file_of(queries, query)));
+                     pictures.element(false, query, alternative),
+                     escaped_to_break(file_of(queries, query)));
 }
 
 }  // namespace rk

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -15,8 +16,10 @@ namespace {
 // Size of the drawing in its own units: text of size 14 stays readable on a phone and in three
 // columns, where 400 units are some 350 pixels.
 constexpr double kWidth = 400, kHeight = 270;
-constexpr double kLeft = 72, kRight = 14, kTop = 12, kBottom = 48;
-constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
+constexpr double kLeast = 72, kRight = 14, kTop = 12, kBottom = 48;
+constexpr double kPlotHeight = kHeight - kTop - kBottom;
+// Left of the plot: the axis' name, and a character of a label.
+constexpr double kName = 29, kCharacter = 8;
 constexpr std::size_t kMostMarks = 40;  // a series of up to so many points has a mark on each
 constexpr std::size_t kFewMarks = 12;   // about so many marks on a series of more points
 constexpr std::size_t kMostRows = 256;  // of a table
@@ -45,8 +48,15 @@ std::string number(double value) {
 }
 
 struct Frame {
+  Frame(ChartScale across, ChartScale up) : x(std::move(across)), y(std::move(up)) {
+    for (const std::string& label : y.labels()) {
+      begin = std::max(begin, kName + kCharacter * static_cast<double>(label.size()));
+    }
+  }
   ChartScale x, y;
-  double left(double value) const { return kLeft + kPlotWidth * x.at(value); }
+  double begin = kLeast;  // of the plot, wide enough for the labels of y
+  double width() const { return kWidth - kRight - begin; }
+  double left(double value) const { return begin + width() * x.at(value); }
   double top(double value) const { return kTop + kPlotHeight * (1 - y.at(value)); }
 };
 
@@ -115,12 +125,12 @@ std::string drawn(const Series& s, const Frame& frame) {
 
 std::string axes(const Chart& chart, const Frame& frame) {
   std::string out;
-  const double bottom = kTop + kPlotHeight, right = kLeft + kPlotWidth;
+  const double bottom = kTop + kPlotHeight, right = kWidth - kRight;
   for (std::size_t i = 0; i < frame.y.ticks().size(); ++i) {
     const double y = frame.top(frame.y.ticks()[i]);
     out += fmt::format(
         R"(<path class="grid" d="M{} {:.1f}H{}"/><text class="ty" x="{}" y="{:.1f}">{}</text>)",
-        kLeft, y, right, kLeft - 7, y + 4.5, frame.y.labels()[i]);
+        frame.begin, y, right, frame.begin - 7, y + 4.5, frame.y.labels()[i]);
   }
   for (std::size_t i = 0; i < frame.x.ticks().size(); ++i) {
     const double x = frame.left(frame.x.ticks()[i]);
@@ -128,9 +138,9 @@ std::string axes(const Chart& chart, const Frame& frame) {
         R"(<path class="grid" d="M{:.1f} {}V{}"/><text class="tx" x="{:.1f}" y="{}">{}</text>)", x,
         kTop, bottom, x, bottom + 18, frame.x.labels()[i]);
   }
-  out += fmt::format(R"(<path class="axis" d="M{} {}V{}H{}"/>)", kLeft, kTop, bottom, right);
-  out += fmt::format(R"(<text class="tx name" x="{}" y="{}">{}</text>)", kLeft + kPlotWidth / 2,
-                     kHeight - 8, escaped(chart.x.label));
+  out += fmt::format(R"(<path class="axis" d="M{} {}V{}H{}"/>)", frame.begin, kTop, bottom, right);
+  out += fmt::format(R"(<text class="tx name" x="{}" y="{}">{}</text>)",
+                     frame.begin + frame.width() / 2, kHeight - 8, escaped(chart.x.label));
   out += fmt::format(
       R"svg(<text class="tx name" transform="translate(14 {}) rotate(-90)">{}</text>)svg",
       kTop + kPlotHeight / 2, escaped(chart.y.label));
@@ -235,14 +245,15 @@ ChartScale::ChartScale(const Axis& axis, const std::vector<double>& values)
   if (axis.low) low_ = *axis.low;
   if (axis.high) high_ = *axis.high;
   if (high_ <= low_) {
-    // A single value goes to the middle.
+    // A single value goes to the middle, but not beyond an end that is given.
     const double half = logarithmic_ ? 0 : std::max(std::abs(low_) * 0.1, 0.5);
     if (logarithmic_) {
       low_ /= 2;
       high_ = 4 * low_;
     } else {
-      high_ = low_ + half;
-      low_ -= half;
+      const double value = low_;
+      if (!axis.high) high_ = value + half;
+      if (!axis.low) low_ = value - half;
     }
   }
   if (logarithmic_) {

@@ -11,6 +11,7 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kShownBins = 100;
+constexpr std::int64_t kLeastRanks = 10;  // of the curve of R@k
 
 struct Similarities {
   std::string title;
@@ -176,9 +177,9 @@ std::vector<Chart> similarity_charts(const Report& report) {
   for (const auto& [run, each] : all) {
     Chart chart{.title = named(report, *run, each.title),
                 .description = std::isfinite(each.jsd)
-                                   ? fmt::format("JSD {:.4f}: 0 where both lie alike, 1 where they "
-                                                 "do not overlap.",
-                                                 each.jsd)
+                                   ? fmt::format("JSD {:.4f} over bins of {:g}: 0 where both lie "
+                                                 "alike, 1 where no bin holds both.",
+                                                 each.jsd, PairMetrics::kJsdBinWidth)
                                    : std::string("One side has no pairs."),
                 .x = {.label = "similarity", .low = low, .high = high},
                 .y = {.label = "density", .low = 0.0, .high = top * 1.05}};
@@ -194,7 +195,7 @@ Chart recall_chart(const Report& report) {
   Chart chart{.title = "Recall at k",
               .description = "Share of queries with a right result among the first k.",
               .x = {.label = "k", .whole = true, .logarithmic = true},
-              .y = {.label = "R@k"}};
+              .y = {.label = "R@k", .high = 1.0}};
   int colour = 0;
   for (const ReportedRun& run : report.runs) {
     std::vector<std::int64_t> ranks;
@@ -204,11 +205,15 @@ Chart recall_chart(const Report& report) {
     std::sort(ranks.begin(), ranks.end());
     Series s = line(named(report, run, "R@k"), colour, colour > 0);
     ++colour;
-    // Twelve points per power of ten, up to the k at which all queries have found something.
+    // Twelve points per power of ten, up to the k at which all queries have found something, at
+    // least 10 where there are so many candidates.
+    const std::vector<std::int64_t>& candidates = run.metrics.per_query.num_candidates;
+    const std::int64_t last =
+        ranks.empty() ? 0
+                      : std::max(ranks.back(), std::min(kLeastRanks, std::ranges::max(candidates)));
     std::int64_t before = 0;
-    for (int i = 0; !ranks.empty() && before < ranks.back(); ++i) {
-      const auto k =
-          std::min(std::llround(std::pow(10.0, i / 12.0)), static_cast<long long>(ranks.back()));
+    for (int i = 0; before < last; ++i) {
+      const auto k = std::min(std::llround(std::pow(10.0, i / 12.0)), static_cast<long long>(last));
       if (k == before) continue;
       before = k;
       const auto found = std::upper_bound(ranks.begin(), ranks.end(), k) - ranks.begin();
@@ -263,7 +268,13 @@ Chart precision_chart(const Report& report) {
     Series s =
         line(named(report, run, report.runs.size() > 1 ? "" : "precision"), colour, colour > 0);
     ++colour;
-    for (const PairCurvePoint& point : run.metrics.pairs.curve) {
+    const std::vector<PairCurvePoint>& points = run.metrics.pairs.curve;
+    if (!points.empty()) {
+      // Of the pairs at the highest threshold any share may be accepted.
+      s.x.push_back(0);
+      s.y.push_back(points.front().precision);
+    }
+    for (const PairCurvePoint& point : points) {
       s.x.push_back(point.recall);
       s.y.push_back(point.precision);
     }

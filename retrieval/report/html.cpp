@@ -78,6 +78,15 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+std::string escaped_to_break(std::string_view text) {
+  std::string out;
+  for (const char c : escaped(text)) {
+    out += c;
+    if (c == '/' || c == '_' || c == '-' || c == '.') out += "<wbr/>";
+  }
+  return out;
+}
+
 std::string data_uri(std::string_view type, std::span<const std::byte> bytes) {
   return fmt::format("data:{};base64,{}", type, base64(bytes));
 }

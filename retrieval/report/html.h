@@ -13,6 +13,9 @@ namespace rk {
 // which a name could look like another) become U+FFFD.
 std::string escaped(std::string_view text);
 
+// The same for element contents, where a line may break behind each / _ - and dot.
+std::string escaped_to_break(std::string_view text);
+
 // "data:<type>;base64,..."
 std::string data_uri(std::string_view type, std::span<const std::byte> bytes);
 

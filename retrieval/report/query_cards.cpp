@@ -81,9 +81,9 @@ class Cards {
           verdict,
           pictures_.element(report_.gallery != nullptr, found.row,
                             fmt::format("result {} of class {}, {}", place, of, verdict)),
-          own == label ? "\xE2\x9C\x93" : "\xE2\x9C\x97", place, escaped(of),
+          own == label ? "\xE2\x9C\x93" : "\xE2\x9C\x97", place, escaped_to_break(of),
           pictures_.there() ? std::string()
-                            : fmt::format(": {}", escaped(file_of(gallery_, found.row))),
+                            : fmt::format(": {}", escaped_to_break(file_of(gallery_, found.row))),
           static_cast<double>(found.score));
     }
     return out;

@@ -28,6 +28,7 @@ struct ReportedRun {
   Neighbours neighbours;                 // of every query, at least one each
   std::optional<LearningRecord> record;  // if the network comes from a run
   ReportFacts facts;                     // files, hashes
+  std::optional<double> nmi = {};        // if the rows were clustered
   ReportFacts settings = {};             // what the network was trained with, if that is known
 };
 

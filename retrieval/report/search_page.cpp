@@ -30,8 +30,8 @@ std::string result_item(const FoundPictures& search, Thumbnails& pictures, std::
       "<li class=\"item\">{}<b>{} {}</b><span class=\"clip\" title=\"{}\">{}</span>"
       "<span class=\"under\">{:.4f}</span></li>\n",
       pictures.element(true, found.row, fmt::format("result {} of class {}", place, of)), place,
-      escaped(of), escaped(path_of(search.gallery, found.row)),
-      escaped(file_of(search.gallery, found.row)), found.score);
+      escaped_to_break(of), escaped(path_of(search.gallery, found.row)),
+      escaped_to_break(file_of(search.gallery, found.row)), found.score);
 }
 
 // Found by the query's path, or by a class of its results.

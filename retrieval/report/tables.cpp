@@ -82,6 +82,12 @@ std::vector<Row> rows_of(const Report& report) {
                                ? "says little: scores leave [-1, 1]"
                                : "how far similarities of one class and of others lie apart",
                            [](const Metrics& m) { return m.pairs.jsd; }));
+  if (const std::optional<double> nmi = report.runs.front().nmi; nmi && report.runs.size() == 1) {
+    rows.push_back({.name = "NMI",
+                    .meaning = "how far clusters by k-means are the classes",
+                    .values = {*nmi},
+                    .interval = {std::nullopt}});
+  }
   rows.push_back(plain_row(report, "mean of positives", "similarity of pairs of one class",
                            [](const Metrics& m) { return m.pairs.pos_mean; }));
   rows.push_back(plain_row(report, "mean of negatives", "similarity of other pairs",
@@ -162,20 +168,26 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
                             interval_text(*row.interval[r]))
               : std::string());
     };
-    body += fmt::format(
-        "<tr><th scope=\"row\">{0}<span class=\"under below\">{5}</span></th>{1}{2}<td>{3}</td><td "
-        "class=\"interval\">{4}</td><td class=\"text beside\">{5}</td></tr>\n",
-        row.name, value(0), value(1), text_of_difference(row.values[1] - row.values[0]),
+    const std::string difference = text_of_difference(row.values[1] - row.values[0]);
+    const std::string interval =
         row.difference && std::isfinite(row.difference->low)
             ? fmt::format("{:+.4f} to {:+.4f}", row.difference->low, row.difference->high)
-            : std::string(),
-        row.difference ? verdict(report, *row.difference) : "");
+            : std::string();
+    const std::string told = row.difference ? verdict(report, *row.difference) : std::string();
+    body += fmt::format(
+        "<tr><th scope=\"row\">{0}<span class=\"under below\">{3}{4}{5}</span></th>{1}{2}<td "
+        "class=\"beside\">{3}</td><td class=\"interval beside\">{6}</td><td class=\"text "
+        "beside\">{7}</td></tr>\n",
+        row.name, value(0), value(1), difference,
+        interval.empty() ? interval
+                         : fmt::format("<br/><span class=\"interval\">({})</span>", interval),
+        told.empty() ? told : "<br/>" + told, interval, told);
   }
   return table({{"Metric"},
                 {escaped(report.runs[0].name)},
                 {escaped(report.runs[1].name)},
-                {"Difference"},
-                {fmt::format("{:g} % interval", 100 * report.confidence)},
+                {"Difference", "beside"},
+                {fmt::format("{:g} % interval", 100 * report.confidence), "beside"},
                 {"Told apart?", "text beside"}},
                body);
 }

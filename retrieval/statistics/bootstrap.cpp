@@ -157,8 +157,7 @@ void check(const PerQuery& queries, const BootstrapOptions& options) {
 std::string remark_on_few(const RankIntervals& intervals, const std::string& over) {
   constexpr std::int64_t kFew = 10;
   if (intervals.units == 1) {
-    return fmt::format("there is one of the {} alone to draw from, so there are no intervals",
-                       over);
+    return fmt::format("there is only one of the {} to draw from, so there are no intervals", over);
   }
   if (intervals.units == 0) return "";
   if (intervals.units >= kFew) {
@@ -169,7 +168,7 @@ std::string remark_on_few(const RankIntervals& intervals, const std::string& ove
         intervals.units, over, intervals.resamples);
   }
   return fmt::format(
-      "there are {} {} alone to draw from: such intervals hold the metrics over all such {} less "
+      "there are only {} {} to draw from: such intervals hold the metrics over all such {} less "
       "often than they say",
       intervals.units, over, over);
 }

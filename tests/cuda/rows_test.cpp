@@ -6,7 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/device/cuda/buffer.h"
 #include "kernels/launch.h"
-#include "kernels/rows/wilcoxon_pairs.h"
+#include "kernels/rows/wilcoxon_hardest_pairs.h"
 #include "losses/auc/auc_gradient.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cuda/rows_problem.h"

@@ -6,6 +6,7 @@
 #include "layers/graphs/graph.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,13 +1,13 @@
 #include "data/images/encode_png.h"
 
+#include "data/images/decode.h"
+#include "tests/data/picture_folder.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
 #include <string>
-
-#include "data/images/decode.h"
-#include "tests/data/picture_folder.h"
 
 namespace rk {
 namespace {

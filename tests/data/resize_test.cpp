@@ -1,5 +1,10 @@
 #include "data/images/resize.h"
 
+#include "engine/base/random.h"
+#include "tests/data/picture_folder.h"
+#include "tests/support/goldens/image_goldens.h"
+#include "tests/support/random_seed.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,11 +16,6 @@
 #include <stdexcept>
 #include <utility>
 #include <vector>
-
-#include "engine/base/random.h"
-#include "tests/data/picture_folder.h"
-#include "tests/support/goldens/image_goldens.h"
-#include "tests/support/random_seed.h"
 
 namespace rk {
 namespace {

@@ -1,5 +1,9 @@
 #include "data/images/transform.h"
 
+#include "data/images/resize.h"
+#include "engine/base/error.h"
+#include "tests/support/goldens/image_goldens.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -7,10 +11,6 @@
 #include <filesystem>
 #include <stdexcept>
 #include <vector>
-
-#include "data/images/resize.h"
-#include "engine/base/error.h"
-#include "tests/support/goldens/image_goldens.h"
 
 namespace rk {
 namespace {

@@ -1,5 +1,9 @@
 #include "engine/system/read_file.h"
 
+#include "engine/base/error.h"
+#include "tests/support/messages.h"
+#include "tests/support/temporary_folder.h"
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -9,10 +13,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-
-#include "engine/base/error.h"
-#include "tests/support/messages.h"
-#include "tests/support/temporary_folder.h"
 
 namespace rk {
 namespace {

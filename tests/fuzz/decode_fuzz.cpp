@@ -1,14 +1,15 @@
 // libFuzzer target: any bytes decode to a picture within the limits or throw InputError, and their
 // EXIF orientation is from 1 to 8.
+#include "data/images/decode.h"
+
+#include "data/images/exif.h"
+#include "data/images/transform.h"
+#include "engine/base/error.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
-
-#include "data/images/decode.h"
-#include "data/images/exif.h"
-#include "data/images/transform.h"
-#include "engine/base/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const int orientation = rk::exif_orientation(std::as_bytes(std::span(data, size)));

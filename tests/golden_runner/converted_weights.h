@@ -12,6 +12,7 @@
 #include "tests/support/goldens/golden_generator.h"
 #include "weights/checkpoint.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 

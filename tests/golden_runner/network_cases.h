@@ -8,6 +8,7 @@
 #include "training/optimizer.h"
 #include "weights/hdf5/file.h"
 
+#include <cstdint>
 #include <string>
 
 namespace rk::golden {

@@ -5,6 +5,7 @@
 #include "layers/networks/network.h"
 #include "weights/checkpoint.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

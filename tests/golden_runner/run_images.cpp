@@ -1,9 +1,9 @@
+#include "tests/golden_runner/golden.h"
+#include "tests/support/goldens/image_goldens.h"
+
 #include <fmt/format.h>
 
 #include <string>
-
-#include "tests/golden_runner/golden.h"
-#include "tests/support/goldens/image_goldens.h"
 
 namespace rk::golden {
 

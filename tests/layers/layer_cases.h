@@ -4,6 +4,7 @@
 
 #include "tests/support/node_harness.h"
 
+#include <cstdint>
 #include <functional>
 #include <ostream>
 #include <string>

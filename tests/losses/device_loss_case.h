@@ -7,6 +7,7 @@
 #include "tests/support/random_seed.h"
 #include "tests/support/within.h"
 
+#include <cstdint>
 #include <functional>
 #include <span>
 

@@ -7,6 +7,7 @@
 
 #include "tools/common/loss_file.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -27,6 +27,8 @@ TEST(LossRegistry, ParsesNameAndParameters) {
 
 TEST(LossRegistry, SuggestsTheNearestNames) {
   EXPECT_EQ(complaint("smothap"), "smothap: no such loss; did you mean smooth_ap?");
+  EXPECT_EQ(complaint("smooth_ap,tau=0.01"),
+            "smooth_ap,tau=0.01: parameters stand behind a colon: smooth_ap:tau=0.01");
   EXPECT_EQ(complaint("fastap:bin=3"), "fastap: no such parameter: bin; did you mean bins?");
   EXPECT_EQ(complaint("fastap:compat=oficial"),
             "fastap: compat=oficial is not a choice; did you mean official?");

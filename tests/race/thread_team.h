@@ -13,6 +13,7 @@
 #include <barrier>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 #include <vector>
 

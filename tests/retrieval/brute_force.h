@@ -4,6 +4,7 @@
 
 #include "retrieval/evaluate.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace rk::reference {

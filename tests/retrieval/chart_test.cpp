@@ -135,8 +135,32 @@ TEST(Chart, TicksAreRoundAndFew) {
   const ChartScale one({}, {0.5});
   EXPECT_LT(one.low(), 0.5);
   EXPECT_GT(one.high(), 0.5);
+  const ChartScale end({.high = 1.0}, {1}), begin({.low = 1.0}, {1});  // an end is given
+  EXPECT_EQ(end.high(), 1);
+  EXPECT_LT(end.low(), 1);
+  EXPECT_EQ(begin.low(), 1);
+  EXPECT_GT(begin.high(), 1);
   EXPECT_EQ(ChartScale({.logarithmic = true}, {7}).at(7), 0.5);
   EXPECT_EQ(ChartScale({.low = 0.0, .high = 1.0}, {}).at(7), 1.0);
+}
+
+// A character takes up to 8 units, and the axis' name the first 22.
+TEST(Chart, LabelsStandBesideTheAxisName) {
+  for (const double spread : {1.0, 1e-3, 1e-5, 1e-7}) {
+    const Series s{.name = "a", .x = {1, 2}, .y = {0.75, 0.75 + spread}};
+    const PageElement figure = drawn({.title = "t", .y = {.label = "loss"}, .series = {s}});
+    const PageElement& plot = *find_all(figure, "svg", "plot").at(0);
+    std::size_t longest = 0;
+    for (const PageElement* label : find_all(plot, "text", "ty")) {
+      longest = std::max(longest, label->text.size());
+      const double end = std::stod(label->attribute("x"));
+      EXPECT_GE(end - 8 * static_cast<double>(label->text.size()), 22) << label->text;
+      for (const PageElement* mark : find_all(plot, "circle")) {
+        EXPECT_GT(std::stod(mark->attribute("cx")), end) << "the plot begins right of its labels";
+      }
+    }
+    EXPECT_GT(longest, spread < 1e-3 ? 6U : 2U);
+  }
 }
 
 TEST(Chart, BinsReachTheirCounts) {

@@ -5,6 +5,7 @@
 #include "retrieval/passes/embedding_set.h"
 
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace rk {

@@ -364,6 +364,8 @@ TEST(ReadRows, RefusesInOneLine) {
   EXPECT_TRUE(holds(why({kArrays + "two_matrices.npz", "", false}),
                     "it holds 'labels' (int64 [6]), 'one' (float32 [6, 3]), 'two'"));
   EXPECT_TRUE(holds(why({kArrays + "named.npz:nothing", "", false}), "no array 'nothing'"));
+  EXPECT_TRUE(holds(why({good + ":rows", labels, false}),
+                    good + ": holds one array without a name; leave :rows out"));
   folder.write("two.npy", npy_rows({1, 2}, 2, 1));
   EXPECT_TRUE(holds(why({at("two.npy"), labels, false}),
                     labels + ": 6 labels for the 2 rows of " + at("two.npy")));

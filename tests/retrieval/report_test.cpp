@@ -565,6 +565,7 @@ TEST(Confusions, AreCountedOverFirstResults) {
 }
 
 TEST(Html, TextIsText) {
+  EXPECT_EQ(escaped_to_break("a/b_c-<.png"), "a/<wbr/>b_<wbr/>c-<wbr/>&lt;.<wbr/>png");
   EXPECT_EQ(escaped("<a href=\"x\">&'</a>"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;&lt;/a&gt;");
   EXPECT_EQ(escaped("Gr\xC3\xB6\xC3\x9F"
                     "e \xE5\xB1\xB1 \xF0\x9F\x90\x88"),

@@ -191,13 +191,15 @@ TEST_F(Tables, MetricsAreThoseOfEachRun) {
   const auto ranked = [&](const std::string& name, double of_a, const Interval& in_a, double of_b,
                           const Interval& in_b, const Interval& difference,
                           const std::string& told) {
-    // On a narrow page what is told apart stands below the name, in place of the last column.
-    cells.push_back({name + told, shown(of_a) + shown(in_a), shown(of_b) + shown(in_b),
-                     fmt::format("{:+.4f}", of_b - of_a),
-                     fmt::format("{:+.4f} to {:+.4f}", difference.low, difference.high), told});
+    // On a narrow page the last three columns stand below the name.
+    const std::string by = fmt::format("{:+.4f}", of_b - of_a);
+    const std::string interval = fmt::format("{:+.4f} to {:+.4f}", difference.low, difference.high);
+    cells.push_back({fmt::format("{}{}({}){}", name, by, interval, told), shown(of_a) + shown(in_a),
+                     shown(of_b) + shown(in_b), by, interval, told});
   };
   const auto plain = [&](const std::string& name, double of_a, double of_b) {
-    cells.push_back({name, shown(of_a), shown(of_b), fmt::format("{:+.4f}", of_b - of_a), "", ""});
+    const std::string by = fmt::format("{:+.4f}", of_b - of_a);
+    cells.push_back({name + by, shown(of_a), shown(of_b), by, "", ""});
   };
   const RankIntervals &in_a = a.intervals, &in_b = b.intervals, &between = *made.difference;
   const Metrics &m = a.metrics, &n = b.metrics;

@@ -5,6 +5,8 @@
 #include "engine/base/random.h"
 #include "tools/common/loss_file.h"
 
+#include <cstdint>
+
 namespace rk::made_up {
 
 struct Wanted {

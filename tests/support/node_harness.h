@@ -7,6 +7,7 @@
 #include "engine/tape/parameters.h"
 #include "engine/tape/program.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>

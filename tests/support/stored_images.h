@@ -6,6 +6,7 @@
 #include "engine/tape/program.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace rk {

@@ -99,6 +99,14 @@ TEST_F(HostileWeights, Case4GitLfsPointer) {
                  "git lfs pull");
 }
 
+TEST_F(HostileWeights, AnOnnxGraph) {
+  // As ours and PyTorch's exporter begin: ir_version, then the producer or the graph.
+  for (const char* rest : {"\x12\x07pytorch", "\x3a\x04\x0a\x02xy", "\x42\x04\x0a\x00\x10\x0d"}) {
+    expect_refused(std::string("\x08\x08") + rest, "is an ONNX graph");
+  }
+  expect_refused("\x08\x08 and other bytes", "is no file of weights that is known");
+}
+
 TEST_F(HostileWeights, Case5ZipCutOff) {
   const std::string whole = torch_zip(content());
   for (const double share : {0.1, 0.5, 0.9, 0.99}) {

@@ -7,6 +7,7 @@
 
 #include "losses/registry.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

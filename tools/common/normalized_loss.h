@@ -7,6 +7,7 @@
 
 #include "tools/common/loss_file.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

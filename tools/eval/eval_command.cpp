@@ -244,7 +244,7 @@ class Eval final : public Command {
 
   void report(const Context& context, const EvaluatedRows& rows, const std::string& what,
               const Measured& measured, const RankIntervals& intervals,
-              const CommonOptions& common) const {
+              const Statistics& statistics, const CommonOptions& common) const {
     const std::string& name = embeds() ? network_.checkpoint : files_.embeddings;
     ReportFile file{.path = report_.report,
                     .title = fmt::format("Retrieval by {}", name),
@@ -256,6 +256,7 @@ class Eval final : public Command {
                     .of_networks = embeds()};
     file.runs.push_back(reported_run(context, name, network_.checkpoint, rows, measured.metrics,
                                      intervals, common));
+    if (statistics.clustering) file.runs.back().nmi = statistics.nmi;
     write_report(context, std::move(file), common);
   }
 
@@ -277,7 +278,7 @@ class Eval final : public Command {
     check_mapped_files();
     say(described.text, rows.queries, measured, statistics, common);
     if (!report_.report.empty())
-      report(context, rows, described.text, measured, *intervals, common);
+      report(context, rows, described.text, measured, *intervals, statistics, common);
     if (common.json.empty()) return;
     Metrics& metrics = measured.metrics;
     if (!measures_.per_query) metrics.per_query = {};

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -64,6 +65,19 @@ std::vector<std::string> note_what_is_odd(const MeasureOptions& options, const E
 
 namespace {
 
+// The JSD's bins cannot tell classes apart whose scores lie in one of them; empty: they do not.
+std::string remark_on_bins(const PairMetrics& pairs) {
+  if (!std::isfinite(pairs.jsd) || pairs.jsd >= 0.99) return "";
+  const double half = (pairs.pos_mean - pairs.neg_mean) / 2;  // both sides weigh the same
+  const double deviation =
+      std::sqrt(std::max(0.0, (pairs.pos_var + pairs.neg_var) / 2 + half * half));
+  if (!(deviation < PairMetrics::kJsdBinWidth)) return "";
+  return fmt::format(
+      "scores lie within {:.1g} (standard deviation) of {:.4g}: the JSD, over bins of {:g}, says "
+      "little there, and ROC-AUC does",
+      deviation, pairs.neg_mean + half, PairMetrics::kJsdBinWidth);
+}
+
 // Whether all rows, of both sides, have one label.
 bool one_class(const EvaluatedRows& rows) {
   const std::vector<std::int64_t>& labels = rows.queries.set.labels;
@@ -109,6 +123,9 @@ Measured measure(const Context& context, const EvaluatedRows& rows, const Measur
         fmt::format("{}: all of it is one class, so that whatever is found is right and R@1 is 1",
                     rows.queries.name));
     note(notes.back());
+  }
+  if (std::string text = remark_on_bins(metrics.pairs); !text.empty()) {
+    note(notes.emplace_back(std::move(text)));
   }
   return {metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
           std::move(notes)};

@@ -6,9 +6,9 @@
 // standard output the first of each kind. Exit code 3 if a picture cannot be read.
 #pragma once
 
-#include <memory>
-
 #include "tools/cli/cli.h"
+
+#include <memory>
 
 namespace rk {
 

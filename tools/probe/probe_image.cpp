@@ -1,10 +1,5 @@
 #include "tools/probe/probe_image.h"
 
-#include <array>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "data/images/decode.h"
 #include "data/images/encode_png.h"
 #include "data/images/exif.h"
@@ -19,6 +14,11 @@
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
 #include "weights/written_by.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace rk {
 namespace {

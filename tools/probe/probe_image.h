@@ -6,9 +6,9 @@
 // the preprocessing of a run's network.
 #pragma once
 
-#include <memory>
-
 #include "tools/cli/cli.h"
+
+#include <memory>
 
 namespace rk {
 

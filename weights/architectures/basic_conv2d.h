@@ -5,6 +5,8 @@
 
 #include "weights/architectures/backbone.h"
 
+#include <cstdint>
+
 namespace rk {
 
 inline LayerId basic_conv2d(Backbone& net, LayerId x, const std::string& name,

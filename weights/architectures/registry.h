@@ -4,6 +4,8 @@
 
 #include "weights/architectures/backbone.h"
 
+#include <cstdint>
+
 namespace rk {
 
 const std::vector<std::string>& network_names();

@@ -23,6 +23,7 @@
 #include "weights/model_description.h"
 #include "weights/tensor_files/tensor_file.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace rk {

@@ -6,6 +6,8 @@
 #include "weights/architectures/backbone.h"
 #include "weights/foreign/network_weights.h"
 
+#include <cstdint>
+
 namespace onnx {
 class GraphProto;
 class NodeProto;

@@ -3,6 +3,7 @@
 
 #include "weights/tensor_files/pickle.h"
 
+#include <cstdint>
 #include <cstring>
 
 namespace rk {

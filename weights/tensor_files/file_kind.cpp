@@ -34,6 +34,17 @@ bool is_pickle(std::string_view text) {
   return text.size() >= 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5;
 }
 
+namespace {
+
+// A protobuf that begins with ModelProto's fields: ir_version, then opset_import (8), producer_name
+// (2) or graph (7), whose tags are bytes of their own.
+bool is_onnx(std::string_view text) {
+  return text.size() > 3 && text[0] == '\x08' && text[1] > 0 && text[1] < 32 &&
+         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
+}
+
+}  // namespace
+
 std::string other_kind(std::string_view text) {
   const std::string start = lower_case(std::string(text.substr(0, 512)));
   const std::size_t first = start.find_first_not_of(" \t\r\n\xef\xbb\xbf");
@@ -48,6 +59,10 @@ std::string other_kind(std::string_view text) {
   }
   if (front.starts_with('{') && text.find("\"weight_map\"") != text.npos) {
     return "is the index of a model in several files; give the .safetensors that it names";
+  }
+  if (is_onnx(text)) {
+    return "is an ONNX graph, which is written and not read; give the checkpoint (best.h5) or the "
+           "weights that it was made of";
   }
   if (front.starts_with("\x1f\x8b")) return "is compressed by gzip; unpack it first";
   return "";

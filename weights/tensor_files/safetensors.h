@@ -8,6 +8,8 @@
 
 #include "weights/tensor_files/tensor_file.h"
 
+#include <cstdint>
+
 namespace rk {
 
 // `bytes` must outlive the result or be kept alive by `owner`. `name` is for messages. Throws

@@ -10,6 +10,8 @@
 #include "weights/tensor_files/safetensors.h"
 #include "weights/tensor_files/torch_file.h"
 
+#include <array>
+#include <cstdint>
 #include <future>
 #include <string_view>
 
@@ -17,6 +19,8 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kLargeBytes = std::size_t{4} << 20;
+
+using Digest = std::future<std::array<std::uint8_t, 32>>;  // SHA-256 of the file
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -50,18 +54,24 @@ void refuse_other_keras(const std::map<std::string, ArchiveEntry>& entries,
       printable(path), kind, kKerasWeights);
 }
 
+// Waits for the digest before the HDF5 library starts: it works in a fork
+// (engine/system/parser_process.h), where what another thread holds at that moment stays held.
 TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, const std::string& path,
-                const TensorFileOptions& options) {
+                const TensorFileOptions& options, const Digest& digest) {
   const std::span<const std::byte> bytes(*owner);
   const std::string_view text = text_of(bytes);
   if (is_zip(text)) {
     const auto entries = archive_entries(bytes, ArchiveKind::kZip, options.check_crc, path);
     refuse_other_keras(entries, path);
-    return entries.contains(kKerasWeights) ? read_keras_zip(entries, bytes.size(), path)
-                                           : read_torch_zip(entries, owner, path);
+    if (!entries.contains(kKerasWeights)) return read_torch_zip(entries, owner, path);
+    digest.wait();
+    return read_keras_zip(entries, bytes.size(), path);
   }
   if (is_torch_stream(bytes)) return read_torch_stream(bytes, owner, path);
-  if (is_hdf5(text)) return read_keras_hdf5(bytes, path);
+  if (is_hdf5(text)) {
+    digest.wait();
+    return read_keras_hdf5(bytes, path);
+  }
   // Its header may hold a tar archive's mark in the place where that has it.
   if (is_safetensors(text)) return read_safetensors(bytes, owner, path);
   if (is_tar(text)) return read_torch_tar(bytes, owner, path);
@@ -83,9 +93,9 @@ TensorFile read_tensors(std::vector<std::byte> bytes, const std::string& path,
   const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   // The digest takes as long as everything else together.
   const bool large = owner->size() > kLargeBytes;
-  auto digest = std::async(large ? std::launch::async : std::launch::deferred,
-                           [&owner] { return sha256(*owner); });
-  TensorFile file = read(owner, path, options);
+  Digest digest = std::async(large ? std::launch::async : std::launch::deferred,
+                             [&owner] { return sha256(*owner); });
+  TensorFile file = read(owner, path, options, digest);
   file.bytes = owner->size();
   file.sha256 = hexadecimal(digest.get());
   return file;

@@ -10,6 +10,7 @@
 
 #include "weights/tensor_files/stored_tensor.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

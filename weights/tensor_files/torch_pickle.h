@@ -9,6 +9,7 @@
 #include "weights/tensor_files/pickle.h"
 #include "weights/tensor_files/tensor_file.h"
 
+#include <cstdint>
 #include <functional>
 
 namespace rk {

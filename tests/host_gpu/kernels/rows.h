@@ -10,6 +10,7 @@
 #include "tests/host_gpu/kernels/serial_block.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <typeinfo>
 #include <vector>
 

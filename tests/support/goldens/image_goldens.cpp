@@ -1,5 +1,10 @@
 #include "tests/support/goldens/image_goldens.h"
 
+#include "data/images/decode.h"
+#include "data/images/resize.h"
+#include "data/images/transform.h"
+#include "engine/base/error.h"
+
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
@@ -11,11 +16,6 @@
 #include <limits>
 #include <stdexcept>
 #include <vector>
-
-#include "data/images/decode.h"
-#include "data/images/resize.h"
-#include "data/images/transform.h"
-#include "engine/base/error.h"
 
 namespace rk::golden {
 namespace {

@@ -5,13 +5,14 @@
 // is no tolerance: bytes and float32 are compared by their SHA-256.
 #pragma once
 
-#include <filesystem>
+#include "data/images/image.h"
+
 #include <nlohmann/json.hpp>
+
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
-
-#include "data/images/image.h"
 
 namespace rk::golden {
 

@@ -212,7 +212,7 @@ TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
   EXPECT_TRUE(holds(notes[0].get<std::string>(), lengths));
   EXPECT_TRUE(
       holds(notes[1].get<std::string>(), "R@4, R@8, R@10, R@100, R@1000: a query has at most 3"));
-  EXPECT_TRUE(holds(notes[2].get<std::string>(), "there are 2 classes alone to draw from"));
+  EXPECT_TRUE(holds(notes[2].get<std::string>(), "there are only 2 classes to draw from"));
   EXPECT_TRUE(holds(file_text(in("r.html")), lengths));
   ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("each.npy"), "--normalize",
                       "--json", in("r.json")}),
@@ -220,6 +220,22 @@ TEST_F(EvalCommand, NotesAboutTheRowsAreInJsonAndReport) {
   notes = nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes");
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_TRUE(holds(notes[0].get<std::string>(), "no class has two rows"));
+}
+
+// The JSD's bins hold scores of both kinds where all are alike, however well they are ordered.
+TEST_F(EvalCommand, ScoresInOneBinAreNoted) {
+  folder_.write("y.npy", npy_labels({1, 1, 2, 2}));
+  for (const float apart : {0.02F, 1.0F}) {
+    folder_.write("e.npy", npy_rows({1, 0, 1, apart / 4, 1, apart, 1, 1.25F * apart}, 4, 2));
+    ASSERT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--normalize",
+                        "--json", in("r.json"), "--force"}),
+              0);
+    const nlohmann::json result = nlohmann::json::parse(std::ifstream(in("r.json")));
+    EXPECT_EQ(result.at("metrics").at("roc_auc"), 1.0);
+    EXPECT_EQ(result.at("metrics").at("jsd") < 0.5, apart < 1);
+    EXPECT_EQ(holds(result.at("notes").dump(), "the JSD, over bins of 0.01, says little"),
+              apart < 1);
+  }
 }
 
 // R@1 is 1 where only one class can be found, but not where there is nothing to find.
@@ -576,7 +592,7 @@ TEST_F(EvalOfFiles, RecallsAreInOrderAndOneOfAllCandidatesIsNoted) {
   const std::string page = (folder_.path() / "recalls.html").string();
   end({"--recall-at", "5", "--json", json, "--report", page});
   const std::string note = "R@5: " + all.substr(0, all.size() - 1);
-  const std::string few = "there are 3 classes alone to draw from";
+  const std::string few = "there are only 3 classes to draw from";
   const nlohmann::json notes = nlohmann::json::parse(file_text(json)).at("notes");
   ASSERT_GE(notes.size(), 2U);
   EXPECT_EQ(notes[notes.size() - 2], note);

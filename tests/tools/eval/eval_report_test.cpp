@@ -102,6 +102,18 @@ TEST_F(EvalReport, OfARunShowsWhatItsEvaluationSaysAndWhatTheRunRecorded) {
   }
 }
 
+TEST_F(EvalReport, HoldsTheNmiWhereItWasAskedFor) {
+  write_rows("plain.h5", false);
+  const Words words = eval({"--embeddings", in("plain.h5"), "--report", in("report.html")});
+  ASSERT_EQ(run(words).code, 0);
+  EXPECT_FALSE(holds(page().text, "NMI"));
+  Words more = words;
+  more.push_back("--nmi");
+  ASSERT_EQ(run(more).code, 0);
+  EXPECT_TRUE(holds(page().text, fmt::format("{:.4f}", said()["metrics"]["nmi"].get<double>())));
+  EXPECT_TRUE(holds(page().text, "NMI"));
+}
+
 TEST_F(EvalReport, OfEmbeddingsShowsPicturesWhereTheyAre) {
   write_rows("plain.h5", false);
   ASSERT_EQ(run(eval({"--embeddings", in("plain.h5"), "--report", in("report.html")})).code, 0);
@@ -285,7 +297,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   ASSERT_EQ(said()["notes"].size(), 3U) << said()["notes"];
   EXPECT_TRUE(said()["notes"][0].get<std::string>().starts_with("R@"));
   EXPECT_TRUE(said()["notes"][1].get<std::string>().starts_with(note));
-  const std::string few = "there is one of the classes alone to draw from";
+  const std::string few = "there is only one of the classes to draw from";
   EXPECT_TRUE(said()["notes"][2].get<std::string>().starts_with(few));
   EXPECT_TRUE(said()["difference"]["map"]["low"].is_null());
   for (const std::string& text : {note, few}) EXPECT_TRUE(holds(page("one.html").text, text));

@@ -1,5 +1,13 @@
 #include "tools/probe/probe_image.h"
 
+#include "data/images/decode.h"
+#include "tests/data/rotated_png.h"
+#include "tests/support/goldens/image_goldens.h"
+#include "tests/tools/probe/probe_run.h"
+#include "weights/atomic_file.h"
+#include "weights/checkpoint.h"
+#include "weights/hdf5/file.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,14 +18,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "data/images/decode.h"
-#include "tests/data/rotated_png.h"
-#include "tests/support/goldens/image_goldens.h"
-#include "tests/tools/probe/probe_run.h"
-#include "weights/atomic_file.h"
-#include "weights/checkpoint.h"
-#include "weights/hdf5/file.h"
 
 namespace rk {
 namespace {

@@ -1,14 +1,4 @@
 #include "tools/probe/probe_loss.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
 #include "losses/registry.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/made_up.h"
@@ -16,6 +6,15 @@
 #include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 namespace rk {
 namespace {

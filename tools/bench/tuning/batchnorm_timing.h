@@ -8,6 +8,7 @@
 #include "layers/graphs/plans.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
