@@ -18,8 +18,8 @@ DevicePairs<Key> sort_pairs(std::int64_t count, int bits, DevicePairs<Key> a, De
   const Key all = ~Key{0};
   const Key mask =
       bits == 8 * static_cast<int>(sizeof(Key)) ? all : static_cast<Key>(~(all << bits));
-  // As CUB, which moves the pairs to the other array with every eight bits.
-  const bool moved = (bits + 7) / 8 % 2 != 0;
+  // CUB's number of moves depends on the count and the GPU too: no caller may know where it ends.
+  const bool moved = ((bits + 7) / 8 + count) % 2 != 0;
   const DevicePairs<Key> result = moved ? b : a, scratch = moved ? a : b;
   host_gpu::put(stream, "sort", [=] {
     std::vector<std::int64_t> order(static_cast<std::size_t>(count));
