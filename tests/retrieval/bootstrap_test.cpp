@@ -261,7 +261,7 @@ TEST(Bootstrap, OneClassHasNoInterval) {
   const RankIntervals got = bootstrap(Context(1), one.a, kRecallAt, options);
   EXPECT_EQ(got.units, 1);
   EXPECT_TRUE(std::isnan(got.map.low) && std::isnan(got.recall[0].high));
-  EXPECT_TRUE(holds(remark_on_few(got, "classes"), "one of the classes alone"));
+  EXPECT_TRUE(holds(remark_on_few(got, "classes"), "only one of the classes"));
   const RankIntervals of_queries = bootstrap(Context(1), one.a, kRecallAt, {});
   EXPECT_EQ(remark_on_few(of_queries, "queries"), "");
   EXPECT_GE(of_queries.resamples, 1000);
