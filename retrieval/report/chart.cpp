@@ -246,12 +246,11 @@ ChartScale::ChartScale(const Axis& axis, const std::vector<double>& values)
   if (axis.high) high_ = *axis.high;
   if (high_ <= low_) {
     // A single value goes to the middle, but not beyond an end that is given.
-    const double half = logarithmic_ ? 0 : std::max(std::abs(low_) * 0.1, 0.5);
     if (logarithmic_) {
       low_ /= 2;
       high_ = 4 * low_;
     } else {
-      const double value = low_;
+      const double value = low_, half = std::max(std::abs(value) * 0.1, 0.5);
       if (!axis.high) high_ = value + half;
       if (!axis.low) low_ = value - half;
     }

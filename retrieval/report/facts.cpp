@@ -18,6 +18,7 @@ std::string value_of(const ReportFacts& facts, const std::string& name) {
 }  // namespace
 
 std::vector<DifferingFact> differing_facts(const ReportFacts& first, const ReportFacts& second) {
+  if (first.empty() || second.empty()) return {};
   std::vector<DifferingFact> out;
   for (const auto& [name, value] : first) {
     const std::string other = value_of(second, name);

@@ -14,7 +14,8 @@ struct DifferingFact {
   std::string first, second;  // empty: it is not among those facts
 };
 
-// Facts of which the values differ, in the order of `first`, then those that only `second` has.
+// Facts of which the values differ, in the order of `first`, then those that only `second` has;
+// none if one side has no facts at all, of which nothing is known then.
 std::vector<DifferingFact> differing_facts(const ReportFacts& first, const ReportFacts& second);
 
 // As HTML.

@@ -14,7 +14,7 @@ std::string metrics_section(const Report& report);
 // The hardest classes, or for two runs the classes that differ most, and the most confused classes.
 std::string classes_section(const Report& report);
 
-// In which settings two runs differ; empty for one run, and where nothing is known of either.
+// In which settings two runs differ; empty for one run, and where nothing is known of one of them.
 std::string settings_section(const Report& report);
 
 }  // namespace rk

@@ -282,6 +282,8 @@ TEST(Report, SaysInWhichSettingsTwoRunsDiffer) {
   }
   EXPECT_EQ(told, (std::vector<std::string>{"loss: nsl or fastap", "old: 1 or ", "new:  or 2"}));
   EXPECT_TRUE(differing_facts(a, a).empty());
+  EXPECT_TRUE(differing_facts(a, {}).empty()) << "nothing is known of the other side";
+  EXPECT_TRUE(differing_facts({}, b).empty());
 
   const Made made(40, 8, 0.5, 7);
   Report report = made.report();

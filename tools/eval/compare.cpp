@@ -70,12 +70,6 @@ std::string told_apart(const Interval& difference) {
                                            : "not told apart");
 }
 
-// Empty where nothing is known of either run.
-std::vector<DifferingFact> differing_settings(const std::vector<ReportedRun>& runs) {
-  if (runs[0].settings.empty() || runs[1].settings.empty()) return {};
-  return differing_facts(runs[0].settings, runs[1].settings);
-}
-
 void say_settings(const std::vector<DifferingFact>& settings) {
   if (settings.empty()) return;
   const std::string title = "Settings that differ";
@@ -95,7 +89,7 @@ void say_settings(const std::vector<DifferingFact>& settings) {
 
 void say(const std::string& what, const std::vector<ReportedRun>& runs,
          const std::vector<RunRemarks>& remarks, const std::vector<Compared>& rows,
-         double confidence) {
+         const std::vector<DifferingFact>& settings, double confidence) {
   print("{}\n", one_line(what));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string& provenance = remarks[i].provenance;
@@ -108,7 +102,7 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
     print("  {:<14}{:>10}{:>10}{:>10}   {}\n", row.name, text_of_metric(row.a),
           text_of_metric(row.b), text_of_difference(row.b - row.a), told_apart(row.difference));
   }
-  say_settings(differing_settings(runs));
+  say_settings(settings);
   print(
       "\nThe intervals are over other pictures: another seed of the training may differ by "
       "more.\n");
@@ -194,7 +188,9 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   const bool alike = both.texts[0] == both.texts[1];
   const std::string data =
       alike ? both.texts[0] : fmt::format("A: {}; B: {}", both.texts[0], both.texts[1]);
-  say(data, both.runs, both.remarks, table, confidence_of(statistics));
+  const std::vector<DifferingFact> settings =
+      differing_facts(both.runs[0].settings, both.runs[1].settings);
+  say(data, both.runs, both.remarks, table, settings, confidence_of(statistics));
   std::vector<std::string> notes = notes_of(both.runs, both.remarks);
   if (!alike) {
     note(notes.emplace_back(
@@ -226,7 +222,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   for (const Compared& row : table) {
     result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
   }
-  for (const DifferingFact& each : differing_settings(both.runs)) {
+  for (const DifferingFact& each : settings) {
     result["settings"][each.name] = {{"a", each.first}, {"b", each.second}};
   }
   if (!options.report.empty()) {

@@ -9,6 +9,13 @@ constexpr std::string_view kZip = "PK\x03\x04";
 constexpr std::string_view kEmptyZip = "PK\x05\x06";
 constexpr std::string_view kHdf5 = "\x89HDF\r\n\x1a\n";
 
+// A protobuf that begins with ModelProto's fields: ir_version, then opset_import (8), producer_name
+// (2) or graph (7), whose tags are bytes of their own.
+bool is_onnx(std::string_view text) {
+  return text.size() > 3 && text[0] == '\x08' && text[1] > 0 && text[1] < 32 &&
+         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
+}
+
 }  // namespace
 
 bool is_zip(std::string_view text) { return text.starts_with(kZip) || text.starts_with(kEmptyZip); }
@@ -33,17 +40,6 @@ bool is_safetensors(std::string_view text) {
 bool is_pickle(std::string_view text) {
   return text.size() >= 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5;
 }
-
-namespace {
-
-// A protobuf that begins with ModelProto's fields: ir_version, then opset_import (8), producer_name
-// (2) or graph (7), whose tags are bytes of their own.
-bool is_onnx(std::string_view text) {
-  return text.size() > 3 && text[0] == '\x08' && text[1] > 0 && text[1] < 32 &&
-         (text[2] == '\x12' || text[2] == '\x3a' || text[2] == '\x42');
-}
-
-}  // namespace
 
 std::string other_kind(std::string_view text) {
   const std::string start = lower_case(std::string(text.substr(0, 512)));
