@@ -3,7 +3,7 @@
 // the same order, so all threads hold the same bits and no result is broadcast. A collective has
 // two barriers: one before, so that f sees earlier writes, one after the shares (and f's writes).
 //
-// Templated on a Block: CUDA's (block_team.cuh) or, in tests/race, one made of host threads, so
+// Templated on a Block: CUDA's (cuda_block.cuh) or, in tests/race, one made of host threads, so
 // that ThreadSanitizer checks the barriers without a GPU. A Block has:
 //   kThreads, kWarpSize                   both known at compile time
 //   thread()                              0 .. kThreads - 1
@@ -32,9 +32,9 @@ struct BlockMemory {
   int counts[2][kWarps];
 };
 
-template <class Block> class BlockTeamOver {
+template <class Block> class BlockTeam {
  public:
-  RK_FN explicit BlockTeamOver(const Block& block) : block_(block) {}
+  RK_FN explicit BlockTeam(const Block& block) : block_(block) {}
 
   RK_FN RK_INLINE void sync() const { block_.sync(); }
 
@@ -155,9 +155,10 @@ template <class Block> class BlockTeamOver {
   Block block_;
 };
 
-// The team that a block's threads make.
-template <class Block> RK_FN RK_INLINE BlockTeamOver<Block> team_of(const Block& block) {
-  return BlockTeamOver<Block>(block);
+// The team that a block's threads make, for code that needs no more than the contract of
+// kernels/team.h: of one thread on the CPU it is a SerialTeam, whose loops are vectorised.
+template <class Block> RK_FN RK_INLINE BlockTeam<Block> team_of(const Block& block) {
+  return BlockTeam<Block>(block);
 }
 
 }  // namespace rk

@@ -1,5 +1,5 @@
 // The GPU's half of kernels/launch.h, asynchronous on `stream`: defined by kernels/cuda/launch.cuh
-// for the kernels that *_kernels.h list here.
+// for the kernels that kernels/cuda/*_kernels.h list.
 #pragma once
 
 #include "engine/device/cuda_stream.h"

@@ -24,7 +24,7 @@ struct ScoreOrder {
     return above < static_cast<float>(cells) - 1 ? static_cast<std::int32_t>(above) : cells - 1;
   }
 
-  // Twice the number of positives that score higher, and the number of those that score equally.
+  // 2 x (positives that score higher) + (positives that score equally).
   RK_FN RK_INLINE std::uint32_t twice_wins(float score) const {
     const std::int32_t cell = cell_of(score);
     const std::uint32_t end = first[cell + 1];

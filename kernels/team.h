@@ -3,7 +3,7 @@
 //   SerialTeam  one member, here: the CPU product, rows in parallel over cores, inner loops
 //               vectorised
 //   ThreadTeam  2 to 4 std::threads, tests/race: finds missing barriers under ThreadSanitizer
-//   BlockTeam   one CUDA block: block_team.h, block_team.cuh
+//   BlockTeam   one CUDA block: block_team.h, cuda_block.cuh
 //
 // Contract:
 //  1. for_each(n, f) calls f(0..n-1), each exactly once, by an unspecified member, in no order,

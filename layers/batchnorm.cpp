@@ -73,11 +73,11 @@ class BatchNormNode : public Node {
     const std::int64_t channels = layout_.channels();
     bn::Backward in{memory_.inputs[0].as<float>(),
                     memory_.output_gradient.as<float>(),
-                    bn::Mask::kNone,
+                    ReluMask::kNone,
                     signs_,
                     channel_factors(),
                     layout_.gap(memory_.output_gradient.image_stride)};
-    if (options_.relu) in.mask = keeps_signs() ? bn::Mask::kFromSigns : bn::Mask::kFromInput;
+    if (options_.relu) in.mask = keeps_signs() ? ReluMask::kFromSigns : ReluMask::kFromInput;
     const bool has_residual = options_.residual >= 0;
     auto* d_residual = has_residual ? memory_.input_gradients[1].as<float>() : nullptr;
     bn::gradient_sums(threads_, layout_, in, d_residual, has_residual && memory_.uses[1].accumulate,
@@ -187,20 +187,20 @@ bool joins_batchnorms(const Program& program, BatchNormMode mode) {
   return program.on_gpu() && program.options().gradients && mode == BatchNormMode::kBatch;
 }
 
-TensorId joined_batchnorm(Program& program, TensorId y, const std::string& name, TensorId shortcut,
+TensorId joined_batchnorm(Program& program, TensorId x, const std::string& name, TensorId shortcut,
                           const std::string& shortcut_name, const BatchNormOptions& options,
                           const std::string& output_name) {
-  const Shape& shape = program.shape(y);
-  expect(joins_batchnorms(program, options.mode) && shape.rank() == 4 && y != shortcut &&
+  const Shape& shape = program.shape(x);
+  expect(joins_batchnorms(program, options.mode) && shape.rank() == 4 && x != shortcut &&
              shape == program.shape(shortcut),
          "[{}] expected two images of one shape on a GPU in training, got {} and {}", name,
          shape.text(), program.shape(shortcut).text());
   const std::vector<NodeInput> inputs = {
-      {.tensor = y, .read_in_backward = true, .gradient_in_place = true},
+      {.tensor = x, .read_in_backward = true, .gradient_in_place = true},
       {.tensor = shortcut, .read_in_backward = true}};
-  const NodeOutput output{.name = output_name, .shape = shape, .dtype = program.dtype(y)};
+  const NodeOutput output{.name = output_name, .shape = shape, .dtype = program.dtype(x)};
   return program.append(
-      gpu::joined_batchnorm_node(program, y, name, shortcut, shortcut_name, options), inputs,
+      gpu::joined_batchnorm_node(program, x, name, shortcut, shortcut_name, options), inputs,
       output);
 }
 

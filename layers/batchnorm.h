@@ -28,11 +28,11 @@ struct BatchNormOptions {
 TensorId batchnorm(Program& program, TensorId x, const std::string& name,
                    const BatchNormOptions& options, const std::string& output_name = "");
 
-// relu( batchnorm(y) + batchnorm(shortcut) ), the end of a residual block whose shortcut has a
+// relu( batchnorm(x) + batchnorm(shortcut) ), the end of a residual block whose shortcut has a
 // convolution, as one node: on a GPU, in training with batch statistics, it moves half the bytes of
 // two separate nodes. name, shortcut_name: the names of the two normalisations.
 bool joins_batchnorms(const Program& program, BatchNormMode mode);  // whether that node exists
-TensorId joined_batchnorm(Program& program, TensorId y, const std::string& name, TensorId shortcut,
+TensorId joined_batchnorm(Program& program, TensorId x, const std::string& name, TensorId shortcut,
                           const std::string& shortcut_name, const BatchNormOptions& options,
                           const std::string& output_name);
 

@@ -97,7 +97,7 @@ class FoldedConvNode : public ConvolutionNode {
     const auto* dy = memory_.output_gradient.as<float>();
     const bn::Backward in{options_.relu ? memory_.output.as<float>() : dy,
                           dy,
-                          options_.relu ? bn::Mask::kFromInput : bn::Mask::kNone,
+                          options_.relu ? ReluMask::kFromInput : ReluMask::kNone,
                           nullptr,
                           {zeros_, ones_, zeros_}};
     bn::gradient_sums(threads_, layout_, in, options_.relu ? gradient_ : nullptr, false, partial_);

@@ -1,5 +1,5 @@
-// Fully connected layer:  x (N, K) -> y (N, M) = x W^T + b, all of it in float32 (on a GPU without
-// TF32).
+// Fully connected layer:  x (N, K) -> y (N, M) = x W^T + b, all of it in float32, on a GPU
+// never in TF32.
 // Parameters <name>.weight [M, K] and <name>.bias [M], initialised as PyTorch's nn.Linear (uniform
 // in +-1/sqrt(K)), or with orthonormal rows and zero bias.
 #pragma once

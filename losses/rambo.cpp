@@ -13,14 +13,12 @@ template <class S> struct RamboAp : MeanOverQueries<S> {
   using Row = RamboRow<S>;
   typename Row::Params params;
   void begin(const BatchIndex& index) override {
+    // value_weight() divides by 0 if no query has a positive.
     params.share = index.with_positive() > 0 ? this->value_weight(index) : 0;
   }
 };
 
 template <class S> struct RamboRecall : RamboAp<S> {
-  void begin(const BatchIndex& index) override {
-    this->params.share = index.positive_pairs() > 0 ? value_weight(index) : 0;
-  }
   double value_weight(const BatchIndex& index) const override {
     return 1 / static_cast<double>(index.positive_pairs());
   }

@@ -186,7 +186,8 @@ class Evaluation {
     out_.dists_inter = distances.inter;
     out_.gemm_flops = pass_->flops();
     out_.bytes_reserved = order_.bytes() + pass_->bytes() + group_bytes_ +
-                          (statistics_ ? statistics_->bytes() : 0) + at(queries_.count) * 6 * 8;
+                          (statistics_ ? statistics_->bytes() : 0) +
+                          at(queries_.count * PerQuery::kBytes);
     if (options_.per_query) out_.per_query = std::move(per_query_);
     return std::move(out_);
   }

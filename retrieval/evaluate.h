@@ -41,6 +41,8 @@ struct PerQuery {
   std::vector<double> ap, ap_at_r, r_precision;  // NaN if R = 0
   std::vector<std::int64_t> first_hit_rank;      // rank_1; 0 if R = 0
   std::vector<std::int64_t> num_relevant, num_candidates;
+
+  static constexpr std::int64_t kBytes = 6 * 8;  // of a query
 };
 
 struct Metrics {

@@ -137,7 +137,7 @@ std::optional<Neighbours> nearest(const Context& context, const EmbeddingView& q
              candidates.count <= kMost && candidates.dim == queries.dim,
          "[nearest] expected k, rows and one dimension, got k = {}, {} rows of {} and {} of {}",
          options.k, queries.count, queries.dim, candidates.count, candidates.dim);
-  largest_score(context, queries, gallery);
+  (void)largest_score(context, queries, gallery);  // refuses what float32 cannot hold
   Neighbours best(queries.count, std::min(options.k, candidates.count));
   const std::vector<std::int64_t> query_order = as_given(queries.count);
   const std::vector<std::int64_t> gallery_order = scattered(candidates.count);

@@ -191,7 +191,7 @@ void Optimizer::step_on_gpu(const Context& context, StepState* state, float* par
                                 .second = second_.as<float>()});
 }
 
-// Loops that the compiler vectorises, one pass over memory.
+// Loops that the compiler vectorises: one reads the gradient for its norm, one updates.
 void Optimizer::step_on_cpu(const Context& context, StepState& state, float* parameters,
                             const float* gradients, const double* loss) {
   finish_norm(params_, square_sum(context, gradients, count_), loss, state);

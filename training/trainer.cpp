@@ -267,7 +267,7 @@ bool Trainer::load(const Checkpoint& checkpoint, bool same_data) {
 }
 
 std::int64_t Trainer::network_parameters() const {
-  return parameters_.trainable_elements() -
+  return parameters_.parameter_count() -
          (proxies_ >= 0 ? parameters_.entry(proxies_).elements() : 0);
 }
 

@@ -30,9 +30,9 @@ struct RunState {
   std::string data;       // identifies the training set: Dataset::identity()
   // Identifies the data that best.h5 was chosen on; empty in older files, which do not record this.
   std::string held_out;
-  std::string environment;  // what the last bits also depend on: version, machine
-  std::string settings;
-  std::vector<std::string> history;
+  std::string environment;           // what the last bits also depend on: version, machine
+  std::string settings;              // JSON text
+  std::vector<std::string> history;  // JSON text, one an epoch
   // Names of all classes that the network has been trained on, in this run and in earlier runs that
   // its weights come from: merged classes and the classes they were merged from. Empty in older
   // files, which do not record this.

@@ -68,7 +68,6 @@ struct Loader::State {
   bool known_bad(std::int64_t index, std::vector<BadImage>& met);
   const Image& load(std::int64_t index, Image& own);
   void leave_out_missing(Slot& slot) const;
-  void report(const Slot& slot);
   void count_bad(const BadImage& image);
 
   Slot& slot_of(std::int64_t sequence) {
@@ -311,14 +310,6 @@ void Loader::State::leave_out_missing(Slot& slot) const {
   slot.count = slot.done = slot.claimed = static_cast<std::int64_t>(kept);
 }
 
-// Counts bad pictures in batch order, so that a run stops at the same batch for any number of
-// threads.
-void Loader::State::report(const Slot& slot) {
-  for (const auto& [place, image] : slot.bad) {
-    count_bad(image);
-  }
-}
-
 void Loader::State::count_bad(const BadImage& image) {
   if (!reported.insert(image.index).second) return;
   bad_images.push_back(image);
@@ -344,7 +335,8 @@ const Batch* Loader::State::next() {
     ++delivered;
     lock.unlock();
     try {
-      report(slot);
+      // In batch order, so that a run stops at the same batch for any number of threads.
+      for (const auto& [place, image] : slot.bad) count_bad(image);
       if (slot.error) std::rethrow_exception(slot.error);
     } catch (...) {
       failure = std::current_exception();

@@ -25,7 +25,7 @@ enum class RandomUseOnce : std::uint32_t {
   kTrainingSample = 0x5A3B1E00,  // index 0
   kReportQueries = 0x5E1EC700,   // index: number of queries
   kBootstrap = 0x626F6F74,       // index: resample
-  kParameter = 0x696E6974,       // index: hash of the parameter's name
+  kParameter = 0x696E6974,       // index: hash of the name, plus the block of elements
   kClusterCentres = 0x6B6D6E73,  // index 0
 };
 

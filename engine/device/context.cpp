@@ -97,6 +97,8 @@ std::size_t Context::free_bytes() const {
 
 CudaStream Context::stream() const { return on_gpu() ? cuda_->stream() : nullptr; }
 
+std::string Context::gpu_name() const { return on_gpu() ? cuda_->name() : ""; }
+
 std::string Context::describe() const {
   const dnnl::version_t* version = dnnl::version();
   return fmt::format("{}, oneDNN {}.{}.{}, {} threads", processor(), version->major, version->minor,

@@ -48,9 +48,11 @@ class Context {
 
   const CudaContext& cuda() const { return *cuda_; }  // only on a GPU
   CudaStream stream() const;                          // null on the CPU
-  // All that the last bits of a result depend on besides the program itself: processor, libraries,
-  // threads. Runs with equal descriptions are bit-equal.
+  // All of the host that the last bits of a result depend on besides the program itself: processor,
+  // library, threads. Runs on the CPU with equal descriptions are bit-equal; on a GPU
+  // plan_environment() and the plans belong to it (layers/graphs/graph_runner.h).
   std::string describe() const;
+  std::string gpu_name() const;  // "NVIDIA H200"; empty on the CPU
   OneDnn& onednn() const { return *onednn_; }
   // Of the library's graphs that run on this context; null until layers/ makes it.
   std::shared_ptr<GraphCache>& graph_cache() const { return graph_cache_; }

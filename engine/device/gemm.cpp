@@ -38,7 +38,8 @@ void gemm(const Context& context, const MatrixProduct<float>& product) {
   if (m == 0 || n == 0) return;
   const auto& [a, b, c, accumulate] = product;
   if (k == 0) {  // an empty sum, which the libraries refuse
-    for (std::int64_t i = 0; i < m && !accumulate; ++i) {
+    if (accumulate) return;
+    for (std::int64_t i = 0; i < m; ++i) {
       context.clear(c.data + i * c.stride, static_cast<std::size_t>(n) * sizeof(float));
     }
     return;

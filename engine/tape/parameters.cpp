@@ -252,7 +252,7 @@ std::int64_t Parameters::counter(BufferId id) const {
   return counters_[static_cast<std::size_t>(buffer_entries_[static_cast<std::size_t>(id)].offset)];
 }
 
-std::int64_t Parameters::trainable_elements() const {
+std::int64_t Parameters::parameter_count() const {
   std::int64_t sum = 0;
   for (const Entry& e : entries_) sum += e.elements();
   return sum;

@@ -128,7 +128,7 @@ class Parameters {
     std::int64_t offset;
   };
   const std::vector<BufferEntry>& buffers() const { return buffer_entries_; }
-  std::int64_t trainable_elements() const;  // without padding
+  std::int64_t parameter_count() const;  // of elements, frozen ones too, without padding
 
   // Convert to and from canonical order; `flat` may be values(), gradients() or optimizer state of
   // the same layout.

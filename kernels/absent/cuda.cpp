@@ -38,18 +38,18 @@ template <class Row>
 void GalleryRows<Row>::run(const RowBatch<float>&, const Params*, const RowScratch&, CudaStream) {
   refuse();
 }
-#define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
-RK_HISTOGRAM_ROWS(RK_GALLERY_ROWS);
-RK_PAIR_ROWS(RK_GALLERY_ROWS);
-RK_RANK_ROWS(RK_GALLERY_ROWS);
+#define RK_INSTANTIATE_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
+RK_HISTOGRAM_ROWS(RK_INSTANTIATE_GALLERY_ROWS);
+RK_PAIR_ROWS(RK_INSTANTIATE_GALLERY_ROWS);
+RK_RANK_ROWS(RK_INSTANTIATE_GALLERY_ROWS);
 
 template <class Row> void ProxyRows<Row>::plan(int, int, RowScratch*) { refuse(); }
 template <class Row>
 void ProxyRows<Row>::run(const ProxyBatch<float>&, const Params&, const RowScratch&, CudaStream) {
   refuse();
 }
-#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
-RK_PROXY_ROWS(RK_PROXY_KERNEL);
+#define RK_INSTANTIATE_PROXY_ROWS(Row) template struct ProxyRows<Row<float>>
+RK_PROXY_ROWS(RK_INSTANTIATE_PROXY_ROWS);
 
 template <class Key> std::size_t sort_bytes(std::int64_t) { refuse(); }
 template <class Key>

@@ -1,13 +1,13 @@
-// Batch normalisation forward on a GPU, over y (rows, channels): rows = N H W, NHWC.
+// Batch normalisation forward on a GPU, over x (rows, channels): rows = N H W, NHWC.
 //
-//   z = relu?( fma(y - mean, scale, beta)  [+ residual] )      scale = gamma inv_std
+//   y = relu?( fma(x - mean, scale, beta)  [+ residual] )      scale = gamma inv_std
 //
 //   batch statistics                          BatchNormSums, BatchNormStatistics, BatchNormApply
 //   batch statistics, sums from convolution   BatchNormStatisticsOfSums, BatchNormApply
 //   running statistics                        BatchNormRunning, BatchNormApply
 //
 // Definitions and roundings are those of layers/batchnorm.cpp. The sums over a tile of rows
-// (channel_tiles.h) are of y minus the tile's first row, so data far from zero keeps its digits; a
+// (channel_tiles.h) are of x minus the tile's first row, so data far from zero keeps its digits; a
 // tile yields its mean and its sum of squared deviations, and tiles are combined in double.
 //
 // Bytes moved, e = sizeof(T) rows channels: Sums e; Apply 2e, 3e with a residual, and one bit per
@@ -38,7 +38,7 @@ RK_FN RK_INLINE Byte& sign_of(Byte* signs, std::int64_t origin, int at) {
 template <class T> struct BatchNormSums {
   std::int64_t rows = 0;
   int channels = 0;
-  const T* y = nullptr;
+  const T* x = nullptr;
   double* partial = nullptr;
 
   static constexpr int kBlocksAtOnce = 4;
@@ -58,7 +58,7 @@ template <class T> struct BatchNormSums {
     tile_sums<kWidth, 2>(
         block, all, shared,
         [&](int channel, int first, int end, int step, auto& sums) {
-          const T* from = y + all.origin(tile, channel);
+          const T* from = x + all.origin(tile, channel);
           const auto shift = load_pack<kWidth>(from);
           for_rows<4>(
               first, end, step, [&](int row) { return load_pack<kWidth>(from + row * channels); },
@@ -73,7 +73,7 @@ template <class T> struct BatchNormSums {
         },
         [&](int channel, const double(&totals)[2]) {
           const auto count = static_cast<double>(all.rows_of(tile));
-          const auto shift = static_cast<double>(Element<T>::widen(y[all.origin(tile, channel)]));
+          const auto shift = static_cast<double>(Element<T>::widen(x[all.origin(tile, channel)]));
           partial[all.partial(tile, 2, 0, channel)] = shift + totals[0] / count;
           partial[all.partial(tile, 2, 1, channel)] = totals[1] - totals[0] * totals[0] / count;
         });
@@ -184,18 +184,18 @@ struct BatchNormRunning {
 };
 
 // signs [sign_bytes<T>(rows, channels)] is written for relu with a residual, unless null. residual
-// is read only if kResidual. z may be y or the residual.
+// is read only if kResidual. y may be x or the residual.
 template <class T, bool kResidual> struct BatchNormApply {
   std::int64_t rows = 0;
   int channels = 0;
-  const T* y = nullptr;
+  const T* x = nullptr;
   const float* mean = nullptr;
   const float* scale = nullptr;
   const float* beta = nullptr;
   const T* residual = nullptr;
   bool relu = false;
   std::uint8_t* signs = nullptr;
-  T* z = nullptr;
+  T* y = nullptr;
 
   static constexpr int kBlocksAtOnce = 4;
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
@@ -206,7 +206,7 @@ template <class T, bool kResidual> struct BatchNormApply {
 
  private:
   template <int kWidth> struct Row {
-    Pack<T, kWidth> y;
+    Pack<T, kWidth> x;
     Pack<T, kWidth> residual;
   };
 
@@ -221,7 +221,7 @@ template <class T, bool kResidual> struct BatchNormApply {
           [&](int row) {
             const int at = row * channels;
             Row<kWidth> held{};
-            held.y = load_pack<kWidth>(y + origin + at);
+            held.x = load_pack<kWidth>(x + origin + at);
             if constexpr (kResidual) held.residual = load_pack<kWidth>(residual + origin + at);
             return held;
           },
@@ -231,7 +231,7 @@ template <class T, bool kResidual> struct BatchNormApply {
             unsigned bits = 0;
             RK_UNROLL
             for (int k = 0; k < kWidth; ++k) {
-              float value = std::fma(held.y[k] - centre[k], factor[k], shift[k]);
+              float value = std::fma(held.x[k] - centre[k], factor[k], shift[k]);
               if constexpr (kResidual) value += held.residual[k];
               if (relu) {
                 bits |= value > 0 ? 1U << k : 0U;
@@ -239,7 +239,7 @@ template <class T, bool kResidual> struct BatchNormApply {
               }
               out.set(k, value);
             }
-            store_pack(z + origin + at, out);
+            store_pack(y + origin + at, out);
             if (kResidual && relu && signs != nullptr) {
               sign_of<kWidth>(signs, origin, at) = static_cast<std::uint8_t>(bits);
             }

@@ -1,12 +1,18 @@
-// What batch normalisation computes once a channel, in double, the same on both devices. Source:
-// Ioffe and Szegedy 2015, algorithm 1; running statistics as in PyTorch.
+// What batch normalisation has in common on both devices: what it computes once a channel, in
+// double, and how its backward pass finds what ReLU passed. Source: Ioffe and Szegedy 2015,
+// algorithm 1; running statistics as in PyTorch.
 #pragma once
 
 #include "kernels/team.h"
 
 #include <cmath>
+#include <cstdint>
 
 namespace rk {
+
+// Where ReLU passed the value: everywhere (there is none); where x, normalised again, is positive;
+// where the sign bit is set.
+enum class ReluMask : std::uint8_t { kNone, kFromInput, kFromSigns };
 
 // squares: sum of the squared deviations of `count` values from their mean; rounding may leave less
 // than zero. Not by std::max: NaN must stay NaN.

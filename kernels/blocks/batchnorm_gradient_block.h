@@ -1,9 +1,9 @@
 // Batch normalisation backward on a GPU (forward: batchnorm_block.h), over (rows, channels), NHWC:
 //
-//   g = dz where ReLU passed the value, else 0;  S = sum g,  P = sum g (y - mean),  M = rows
+//   g = dy where ReLU passed the value, else 0;  S = sum g,  P = sum g (x - mean),  M = rows
 //   dbeta = S,  dgamma = inv_std P,
-//   dy = scale (g - S / M - (y - mean) inv_std^2 P / M)   batch statistics
-//   dy = scale g                                          running statistics
+//   dx = scale (g - S / M - (x - mean) inv_std^2 P / M)   batch statistics
+//   dx = scale g                                          running statistics
 //
 // in three kernels: BatchNormGradientSums, BatchNormGradientFactors, BatchNormGradientApply. dgamma
 // and dbeta are overwritten, gradients of tensors overwritten or accumulated. Definitions are those
@@ -23,19 +23,15 @@
 
 namespace rk {
 
-// Where ReLU passed the value: everywhere (there is none); where y, normalised again, is positive;
-// where the sign bit is set.
-enum class ReluMask : std::uint8_t { kNone, kFromInput, kFromSigns };
-
 // What a kernel does to the memory of a tensor's gradient.
 enum class GradientWrite : std::uint8_t { kNone, kOverwrite, kAdd };
 
-// The inputs of both passes. y, dz, mean: always read. scale, beta: kFromInput. signs: kFromSigns.
+// The inputs of both passes. x, dy, mean: always read. scale, beta: kFromInput. signs: kFromSigns.
 template <class T> struct BatchNormBackward {
   std::int64_t rows = 0;
   int channels = 0;
-  const T* y = nullptr;
-  const T* dz = nullptr;
+  const T* x = nullptr;
+  const T* dy = nullptr;
   const std::uint8_t* signs = nullptr;
   const float* mean = nullptr;
   const float* scale = nullptr;
@@ -44,8 +40,8 @@ template <class T> struct BatchNormBackward {
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
 
   template <int kWidth> struct Row {
-    Pack<T, kWidth> y;
-    Pack<T, kWidth> dz;
+    Pack<T, kWidth> x;
+    Pack<T, kWidth> dy;
     Pack<T, kWidth> added;  // the gradient so far, for kAdd
     unsigned bits;
   };
@@ -53,8 +49,8 @@ template <class T> struct BatchNormBackward {
   template <int kWidth, ReluMask kMask, GradientWrite kWrite>
   RK_FN RK_INLINE Row<kWidth> load(std::int64_t origin, int at, const T* added_to) const {
     Row<kWidth> row{};
-    row.y = load_pack<kWidth>(y + origin + at);
-    row.dz = load_pack<kWidth>(dz + origin + at);
+    row.x = load_pack<kWidth>(x + origin + at);
+    row.dy = load_pack<kWidth>(dy + origin + at);
     if constexpr (kMask == ReluMask::kFromSigns) row.bits = sign_of<kWidth>(signs, origin, at);
     if constexpr (kWrite == GradientWrite::kAdd) {
       row.added = load_pack<kWidth>(added_to + origin + at);
@@ -62,7 +58,7 @@ template <class T> struct BatchNormBackward {
     return row;
   }
 
-  // For kFromSigns, turns dz of `rows` into g.
+  // For kFromSigns, turns dy of `rows` into g.
   template <ReluMask kMask, int kWidth, std::size_t kRows>
   RK_FN RK_INLINE static void mask_by_signs(Row<kWidth> (&rows)[kRows]) {
     if constexpr (kMask == ReluMask::kFromSigns) {
@@ -70,15 +66,15 @@ template <class T> struct BatchNormBackward {
       for (Row<kWidth>& row : rows) {
         RK_UNROLL
         for (int k = 0; k < kWidth; ++k) {
-          if ((row.bits >> k & 1U) == 0) row.dz.values[k] = Element<T>::narrow(0.0F);
+          if ((row.bits >> k & 1U) == 0) row.dy.values[k] = Element<T>::narrow(0.0F);
         }
       }
     }
   }
 };
 
-// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean). As kResidual says, g is
-// written or added to d_residual, which may be dz itself. A ReLU after a residual addition has its
+// partial: double [row_tiles, 2, channels], sums of g and of g (x - mean). As kResidual says, g is
+// written or added to d_residual, which may be dy itself. A ReLU after a residual addition has its
 // signs stored, so there is no kFromInput with a residual.
 template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGradientSums {
   static_assert(kMask != ReluMask::kFromInput || kResidual == GradientWrite::kNone);
@@ -126,7 +122,7 @@ template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGrad
                 if constexpr (kResidual == GradientWrite::kOverwrite) {
                   RK_UNROLL
                   for (int r = 0; r < kRows; ++r) {
-                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dz);
+                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dy);
                   }
                 }
                 RK_UNROLL
@@ -142,15 +138,15 @@ template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGrad
                     RK_UNROLL
                     for (int p = 0; p < kPart; ++p) {
                       const int k = from + p;
-                      const float centred = held[r].y[k] - mean[p];
-                      float g = held[r].dz[k];
+                      const float centred = held[r].x[k] - mean[p];
+                      float g = held[r].dy[k];
                       if constexpr (kMask == ReluMask::kFromInput) {
                         g = std::fma(centred, scale[p], beta[p]) > 0 ? g : 0.0F;
                       }
                       sums[0][k] += g;
                       sums[1][k] = std::fma(g, centred, sums[1][k]);
                       if constexpr (kResidual == GradientWrite::kAdd) {
-                        held[r].dz.set(k, held[r].added[k] + g);
+                        held[r].dy.set(k, held[r].added[k] + g);
                       }
                     }
                   }
@@ -158,7 +154,7 @@ template <class T, ReluMask kMask, GradientWrite kResidual> struct BatchNormGrad
                 if constexpr (kResidual == GradientWrite::kAdd) {
                   RK_UNROLL
                   for (int r = 0; r < kRows; ++r) {
-                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dz);
+                    store_pack(d_residual + origin + (row + r * step) * in.channels, held[r].dy);
                   }
                 }
               });
@@ -227,14 +223,14 @@ struct BatchNormGradientFactors {
   }
 };
 
-// dy = a g + b + c (y - mean), or added to dy; dy may be dz. If the first pass wrote g to
-// d_residual, d_residual may serve as dz with no mask.
+// dx = a g + b + c (x - mean), or added to dx; dx may be dy. If the first pass wrote g to
+// d_residual, d_residual may serve as dy with no mask.
 template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradientApply {
   static_assert(kWrite != GradientWrite::kNone);
 
   BatchNormBackward<T> in;
   const float* factors = nullptr;  // [3, channels]
-  T* dy = nullptr;
+  T* dx = nullptr;
 
   static constexpr int kBlocksAtOnce = 4;
   static constexpr int kNumbers = kMask == ReluMask::kFromInput ? 5 : 4;
@@ -265,7 +261,7 @@ template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradien
       for_rows_together<2>(
           first, end, step,
           [&](int row) {
-            return in.template load<kWidth, kMask, kWrite>(origin, (both - row) * in.channels, dy);
+            return in.template load<kWidth, kMask, kWrite>(origin, (both - row) * in.channels, dx);
           },
           [&]<int kRows>(int row, auto& held) {
             in.template mask_by_signs<kMask>(held);
@@ -285,8 +281,8 @@ template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradien
                 RK_UNROLL
                 for (int p = 0; p < kPart; ++p) {
                   const int k = from + p;
-                  const float centred = held[r].y[k] - mean[p];
-                  float g = held[r].dz[k];
+                  const float centred = held[r].x[k] - mean[p];
+                  float g = held[r].dy[k];
                   if constexpr (kMask == ReluMask::kFromInput) {
                     g = std::fma(centred, a[p], beta[p]) > 0 ? g : 0.0F;
                   }
@@ -298,7 +294,7 @@ template <class T, ReluMask kMask, GradientWrite kWrite> struct BatchNormGradien
             }
             RK_UNROLL
             for (int r = 0; r < kRows; ++r) {
-              store_pack(dy + origin + (both - row - r * step) * in.channels, out[r]);
+              store_pack(dx + origin + (both - row - r * step) * in.channels, out[r]);
             }
           });
     });

@@ -1,13 +1,13 @@
 // Two batch normalisations with batch statistics whose results are added and go through a ReLU, on
-// a GPU: the last one of a residual block (y) and the one of its shortcut (s), over (rows,
+// a GPU: the last one of a residual block (x) and the one of its shortcut (s), over (rows,
 // channels), NHWC.
 //
-//   z = relu( fma(y - mean, scale, beta) + fma(s - mean_s, scale_s, beta_s) )
-//   g = dz where ReLU passed the value, else 0; the gradients of y and of s follow from g as in
+//   y = relu( fma(x - mean, scale, beta) + fma(s - mean_s, scale_s, beta_s) )
+//   g = dy where ReLU passed the value, else 0; the gradients of x and of s follow from g as in
 //   batchnorm_gradient_block.h
 //
-//   forward   BatchNormSums and BatchNormStatistics for y and for s, BatchNormJoin
-//   backward  BatchNormJoinGradientSums, BatchNormGradientFactors for y and for s,
+//   forward   BatchNormSums and BatchNormStatistics for x and for s, BatchNormJoin
+//   backward  BatchNormJoinGradientSums, BatchNormGradientFactors for x and for s,
 //             BatchNormJoinGradientApply
 //
 // Neither the normalised shortcut nor g is ever in memory.
@@ -23,21 +23,21 @@
 
 namespace rk {
 
-// One of the two: its input, and its numbers for each channel.
+// One of the two: its input [rows, channels], and its numbers for each channel.
 template <class T> struct JoinedSide {
-  const T* x = nullptr;
+  const T* values = nullptr;
   const float* mean = nullptr;
   const float* scale = nullptr;
   const float* beta = nullptr;
 };
 
-// signs [sign_bytes<T>(rows, channels)] is written unless null. z may be y.x or s.x.
+// signs [sign_bytes<T>(rows, channels)] is written unless null. y may be x.values or s.values.
 template <class T> struct BatchNormJoin {
   std::int64_t rows = 0;
   int channels = 0;
-  JoinedSide<T> y, s;
+  JoinedSide<T> x, s;
   std::uint8_t* signs = nullptr;
-  T* z = nullptr;
+  T* y = nullptr;
 
   static constexpr int kBlocksAtOnce = 4;
   template <int kThreads> using Shared = TileNumbers<6>;
@@ -48,13 +48,13 @@ template <class T> struct BatchNormJoin {
   }
 
  private:
-  template <int kWidth> struct Row { Pack<T, kWidth> y, s; };
+  template <int kWidth> struct Row { Pack<T, kWidth> x, s; };
 
   template <int kWidth, class Block>
   RK_FN RK_INLINE void run(const Block& block, TileNumbers<6>& numbers) const {
     constexpr int kPart = TileNumbers<6>::template kPart<kWidth>;
     const ChannelTiles all = tiles();
-    numbers.template fill<kWidth>(block, all, {y.mean, y.scale, y.beta, s.mean, s.scale, s.beta});
+    numbers.template fill<kWidth>(block, all, {x.mean, x.scale, x.beta, s.mean, s.scale, s.beta});
     for_columns<kWidth>(block, all, [&](int channel, int first, int end, int step) {
       const std::int64_t origin = all.origin(all.row_tile(block.index()), channel);
       const int column = channel - all.first_column(block.index());
@@ -63,8 +63,8 @@ template <class T> struct BatchNormJoin {
           first, end, step,
           [&](int row) {
             const int at = (both - row) * channels;
-            return Row<kWidth>{load_pack<kWidth>(y.x + origin + at),
-                               load_pack<kWidth>(s.x + origin + at)};
+            return Row<kWidth>{load_pack<kWidth>(x.values + origin + at),
+                               load_pack<kWidth>(s.values + origin + at)};
           },
           [&]<int kRows>(int row, auto& held) {
             unsigned bits[kBound<kRows>] = {};
@@ -81,17 +81,17 @@ template <class T> struct BatchNormJoin {
                 RK_UNROLL
                 for (int p = 0; p < kPart; ++p) {
                   const int k = from + p;
-                  const float value = std::fma(held[r].y[k] - mean[p], scale[p], beta[p]) +
+                  const float value = std::fma(held[r].x[k] - mean[p], scale[p], beta[p]) +
                                       std::fma(held[r].s[k] - mean_s[p], scale_s[p], beta_s[p]);
                   bits[r] |= value > 0 ? 1U << k : 0U;
-                  held[r].y.set(k, rectified(value));
+                  held[r].x.set(k, rectified(value));
                 }
               }
             }
             RK_UNROLL
             for (int r = 0; r < kRows; ++r) {
               const int at = (both - row - r * step) * channels;
-              store_pack(z + origin + at, held[r].y);
+              store_pack(y + origin + at, held[r].x);
               if (signs != nullptr) {
                 sign_of<kWidth>(signs, origin, at) = static_cast<std::uint8_t>(bits[r]);
               }
@@ -109,9 +109,9 @@ template <class T> struct BatchNormJoinBackward {
 
   std::int64_t rows = 0;
   int channels = 0;
-  const T* y = nullptr;
+  const T* x = nullptr;
   const T* s = nullptr;
-  const T* dz = nullptr;
+  const T* dy = nullptr;
   const std::uint8_t* signs = nullptr;
   const float* mean = nullptr;
   const float* mean_s = nullptr;
@@ -119,19 +119,19 @@ template <class T> struct BatchNormJoinBackward {
   RK_BOTH ChannelTiles tiles() const { return {rows, channels}; }
 
   template <int kWidth> struct Row {
-    Pack<T, kWidth> y, s, dz;
+    Pack<T, kWidth> x, s, dy;
     unsigned bits;
 
     // g of the pack's element k.
-    RK_FN RK_INLINE float gradient(int k) const { return (bits >> k & 1U) != 0 ? dz[k] : 0.0F; }
+    RK_FN RK_INLINE float gradient(int k) const { return (bits >> k & 1U) != 0 ? dy[k] : 0.0F; }
   };
   template <int kWidth> RK_FN RK_INLINE Row<kWidth> load(std::int64_t origin, int at) const {
-    return {load_pack<kWidth>(y + origin + at), load_pack<kWidth>(s + origin + at),
-            load_pack<kWidth>(dz + origin + at), sign_of<kWidth>(signs, origin, at)};
+    return {load_pack<kWidth>(x + origin + at), load_pack<kWidth>(s + origin + at),
+            load_pack<kWidth>(dy + origin + at), sign_of<kWidth>(signs, origin, at)};
   }
 };
 
-// partial: double [row_tiles, 2, channels], sums of g and of g (y - mean); partial_s: sums of g and
+// partial: double [row_tiles, 2, channels], sums of g and of g (x - mean); partial_s: sums of g and
 // of g (s - mean_s); both as BatchNormGradientFactors takes them.
 template <class T> struct BatchNormJoinGradientSums {
   BatchNormJoinBackward<T> in;
@@ -176,7 +176,7 @@ template <class T> struct BatchNormJoinGradientSums {
                       const int k = from + p;
                       const float g = held[r].gradient(k);
                       sums[0][k] += g;
-                      sums[1][k] = std::fma(g, held[r].y[k] - mean[p], sums[1][k]);
+                      sums[1][k] = std::fma(g, held[r].x[k] - mean[p], sums[1][k]);
                       sums[2][k] = std::fma(g, held[r].s[k] - mean_s[p], sums[2][k]);
                     }
                   }
@@ -192,13 +192,13 @@ template <class T> struct BatchNormJoinGradientSums {
   }
 };
 
-// dy = a g + b + c (y - mean), and ds likewise from s. factors, factors_s: [3, channels] each, from
-// BatchNormGradientFactors. dy or ds may be dz.
+// dx = a g + b + c (x - mean), and ds likewise from s. factors, factors_s: [3, channels] each, from
+// BatchNormGradientFactors. dx or ds may be dy.
 template <class T> struct BatchNormJoinGradientApply {
   BatchNormJoinBackward<T> in;
   const float* factors = nullptr;
   const float* factors_s = nullptr;
-  T* dy = nullptr;
+  T* dx = nullptr;
   T* ds = nullptr;
 
   static constexpr int kBlocksAtOnce = 4;
@@ -241,7 +241,7 @@ template <class T> struct BatchNormJoinGradientApply {
                 for (int p = 0; p < kPart; ++p) {
                   const int k = from + p;
                   const float g = held[r].gradient(k);
-                  held[r].y.set(k, std::fma(a[p], g, std::fma(c[p], held[r].y[k] - mean[p], b[p])));
+                  held[r].x.set(k, std::fma(a[p], g, std::fma(c[p], held[r].x[k] - mean[p], b[p])));
                   held[r].s.set(
                       k, std::fma(a_s[p], g, std::fma(c_s[p], held[r].s[k] - mean_s[p], b_s[p])));
                 }
@@ -250,7 +250,7 @@ template <class T> struct BatchNormJoinGradientApply {
             RK_UNROLL
             for (int r = 0; r < kRows; ++r) {
               const std::int64_t at = origin + (both - row - r * step) * in.channels;
-              store_pack(dy + at, held[r].y);
+              store_pack(dx + at, held[r].x);
               store_pack(ds + at, held[r].s);
             }
           });

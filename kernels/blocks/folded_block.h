@@ -134,7 +134,7 @@ template <class T> struct FoldedGradients {
   }
   int blocks() const { return count; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const FilterPart part = parts[block.index()];
     const FoldedGradient<T>& of = gradients[part.filter];
     const FilterShape& shape = of.shape;

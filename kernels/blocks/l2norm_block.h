@@ -1,4 +1,4 @@
-// L2 normalisation of rows of float (layers/l2norm.cpp's definition: y = x / max(|x|, epsilon),
+// L2 normalisation of rows of float (layers/l2norm.h's definition: y = x / max(|x|, epsilon),
 // norms in double).
 //
 // Bytes moved, e = 4 rows dim: L2Norm 2e (3e if a row does not stay in cache), L2NormGradient 3e,

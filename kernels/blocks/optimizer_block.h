@@ -48,7 +48,7 @@ struct SquareSums {
     const std::int64_t packs = (count + kWidth - 1) / kWidth;
     const std::int64_t first = packs * block.index() / block.blocks();
     const std::int64_t end = packs * (block.index() + 1) / block.blocks();
-    const double sum = BlockTeamOver<Block>(block).sum(static_cast<int>(end - first), [&](int i) {
+    const double sum = team_of(block).sum(static_cast<int>(end - first), [&](int i) {
       const std::int64_t at = (first + i) * kWidth;
       if (at + kWidth <= count) {
         const auto held = load_pack<kWidth>(gradients + at);
@@ -116,8 +116,7 @@ struct FinishNorm {
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const double squares =
-        BlockTeamOver<Block>(block).sum(partials, [&](int i) { return partial[i]; });
+    const double squares = team_of(block).sum(partials, [&](int i) { return partial[i]; });
     if (block.thread() != 0) return;
     StepState now = *step;
     finish_norm(params, squares, loss, now);

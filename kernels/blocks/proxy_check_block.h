@@ -29,7 +29,7 @@ struct FindBadProxy {
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const auto worst =
         team.arg_max(rows, [&](int row) { return static_cast<float>(what_of(row)); });
     team.for_each(1, [&](int) {

@@ -97,7 +97,7 @@ template <class Block> struct RankingShare {
 template <class Block, class F>
 RK_FN RK_INLINE void for_share(const Block& block, std::int64_t count, F&& f) {
   const RankingShare<Block> share(block, count);
-  BlockTeamOver<Block>(block).for_each(share.size, [&](int i) { f(share.begin + i); });
+  team_of(block).for_each(share.size, [&](int i) { f(share.begin + i); });
 }
 
 template <class Key> struct KeyScores {
@@ -126,7 +126,7 @@ template <class Key> struct CountFlags {
   int blocks() const { return ranking_blocks(at.all()); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     const RankingShare<Block> share(block, at.all());
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const int count = team.sum(
         share.size, [&](int i) { return (at.order[share.begin + i] & at.kPositive) != 0 ? 1 : 0; });
     team.for_each(1, [&](int) { counts[block.index()] = count; });
@@ -202,7 +202,7 @@ template <class Key> struct MovePositives {
   int blocks() const { return ranking_blocks(at.positives); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     const RankingShare<Block> own(block, at.positives);
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const double sum = team.sum(own.size, [&](int k) {
       const std::int64_t number = at.own[own.begin + k];
       const std::int64_t segment = number / at.items;
@@ -314,7 +314,7 @@ struct SumLostPrecision {
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const double sum = team.sum(count, [&](int b) { return partial[b]; });
     team.for_each(1, [&](int) {
       const double value = share * sum;

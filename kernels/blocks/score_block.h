@@ -53,7 +53,7 @@ struct GatherPositives {
 
   int blocks() const { return tile.rows; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const ScoredQuery query = tile.queries[block.index()];
     const auto copy = [&](std::int64_t from, std::int64_t until, float* to) {
       tile.columns(block.index(), from, until, [&](const float* scores, std::int64_t first, int n) {
@@ -170,7 +170,7 @@ struct CountScores {
 
   // Begin of the window, centred on the mean bin of a sample of the row's scores.
   template <class Block> RK_FN RK_INLINE int window_of(const Block& block, int row) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const auto n = static_cast<int>(tile.end - tile.begin);
     const int few = n < Block::kThreads ? n : Block::kThreads;
     const std::int64_t step = few > 0 ? n / few : 1;
@@ -215,7 +215,7 @@ struct CountScores {
       } else {
         compare(block, shared, row, query, own, count, found, add);
       }
-      const BlockTeamOver<Block> team(block);
+      const BlockTeam<Block> team(block);
       sum = team.total(sum);
       squares = team.total(squares);
       const std::uint64_t all_wins = team.total(twice_wins);
@@ -269,7 +269,7 @@ struct CountScores {
           }
         });
     if (compared <= 0) return;
-    const BlockTeamOver<Block> team(block);
+    const BlockTeam<Block> team(block);
     for (int j = block.thread(); j < kTogether; j += Block::kThreads) shared.reached[j] = 0;
     block.sync();
     RK_UNROLL
@@ -327,7 +327,7 @@ struct CountUnequal {
 
   int blocks() const { return rows; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const float* row = scores + block.index() * stride;
     const int found = team.sum(columns, [&](int k) { return row[k] == scores[0] ? 0 : 1; });
     team.for_each(1, [&](int) { unequal[block.index()] = found; });

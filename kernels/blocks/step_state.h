@@ -11,7 +11,7 @@ namespace rk {
 struct StepState {
   static constexpr float kLargestScale = 16777216.0F;  // 2^24
   static constexpr std::int64_t kGrowthSteps = 2000;
-  // Updates skipped in a row before a halt: halved as often, the largest scale is 1/2.
+  // Updates skipped in a row before a halt: halved 24 times, the largest scale is 1, the least one.
   static constexpr std::int64_t kMostSkipped = 25;
   // Of a gradient whose squares, which Adam keeps, float32 can hold.
   static constexpr double kLargestNorm = 1e19;

@@ -83,20 +83,20 @@ void sum_rows(std::int64_t rows, std::int64_t lanes, double* first, double* seco
 }
 
 // Dispatches a run-time mask to a template argument.
-template <class F> void with_mask(Mask mask, F&& f) {
+template <class F> void with_mask(ReluMask mask, F&& f) {
   switch (mask) {
-    case Mask::kNone: return f.template operator()<Mask::kNone>();
-    case Mask::kFromInput: return f.template operator()<Mask::kFromInput>();
-    case Mask::kFromSigns: return f.template operator()<Mask::kFromSigns>();
+    case ReluMask::kNone: return f.template operator()<ReluMask::kNone>();
+    case ReluMask::kFromInput: return f.template operator()<ReluMask::kFromInput>();
+    case ReluMask::kFromSigns: return f.template operator()<ReluMask::kFromSigns>();
   }
 }
 
 // g of one row: dy where the forward value was positive.
-template <class L, Mask M>
+template <class L, ReluMask M>
 typename L::V masked(typename L::V dy, typename L::V centred, typename L::V scale,
                      typename L::V shift, const typename L::Bits* signs, std::int64_t row) {
-  if constexpr (M == Mask::kNone) return dy;
-  if constexpr (M == Mask::kFromInput) {
+  if constexpr (M == ReluMask::kNone) return dy;
+  if constexpr (M == ReluMask::kFromInput) {
     return L::keep(L::positive(L::fma(centred, scale, shift)), dy);
   }
   return L::keep(signs[row], dy);
@@ -214,7 +214,7 @@ void gradient_sums(int threads, const ImageLayout& layout, const Backward& in, f
   double* products = workspace + layout.batch * layout.channels();
   with_lanes(layout.block, [&]<int N>(Lanes<N>) {
     using L = Lanes<N>;
-    with_mask(in.mask, [&]<Mask M>() {
+    with_mask(in.mask, [&]<ReluMask M>() {
       for_each_strip(threads, layout, N, [&](const Strip& strip) {
         const auto mean = L::load(in.channels.mean + strip.channel);
         const auto scale = L::load(in.channels.scale + strip.channel);
@@ -223,7 +223,7 @@ void gradient_sums(int threads, const ImageLayout& layout, const Backward& in, f
         const float* dy = in.dy + strip.offset + strip.image * in.dy_gap;
         float* out = d_residual == nullptr ? nullptr : d_residual + strip.offset;
         const auto* bits = static_cast<const typename L::Bits*>(in.signs);
-        if constexpr (M == Mask::kFromSigns) bits += strip.sign_row;
+        if constexpr (M == ReluMask::kFromSigns) bits += strip.sign_row;
         double sum[16] = {}, product[16] = {};
         const auto row = [&](std::int64_t r, auto& a, auto& b) {
           const auto centred = L::load(x + r * stride) - mean;
@@ -270,7 +270,7 @@ void finish_gradient_sums(const ImageLayout& layout, const double* workspace, do
 void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, const Apply& apply,
                     float* dx, bool accumulate) {
   const std::int64_t rows = layout.pixels(), stride = layout.block;
-  const auto pass = [&]<int N, Mask M, bool Stream>() {
+  const auto pass = [&]<int N, ReluMask M, bool Stream>() {
     using L = Lanes<N>;
     for_each_strip(threads, layout, N, [&](const Strip& strip) {
       const auto mean = L::load(in.channels.mean + strip.channel);
@@ -283,7 +283,7 @@ void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, 
       const float* dy = in.dy + strip.offset + strip.image * in.dy_gap;
       float* out = dx + strip.offset;
       const auto* bits = static_cast<const typename L::Bits*>(in.signs);
-      if constexpr (M == Mask::kFromSigns) bits += strip.sign_row;
+      if constexpr (M == ReluMask::kFromSigns) bits += strip.sign_row;
       for (std::int64_t r = 0; r < rows; ++r) {
         const auto centred = L::load(x + r * stride) - mean;
         const auto g = masked<L, M>(L::load(dy + r * stride), centred, scale, shift, bits, r);
@@ -296,7 +296,7 @@ void gradient_apply(int threads, const ImageLayout& layout, const Backward& in, 
   with_lanes(layout.block, [&]<int N>(Lanes<N>) {
     // If dx is in place or accumulated, its lines are in cache already.
     const bool stream = dx != in.dy && !accumulate && streams<Lanes<N>>(layout, dx);
-    with_mask(in.mask, [&]<Mask M>() {
+    with_mask(in.mask, [&]<ReluMask M>() {
       if (stream) {
         pass.template operator()<N, M, true>();
       } else {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "engine/tape/layout.h"
+#include "kernels/blocks/batchnorm_channel.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,13 +42,10 @@ std::size_t sign_bytes(const ImageLayout& layout);
 void normalise(int threads, const ImageLayout& layout, const float* x, const Channels& channels,
                const float* residual, bool relu, void* signs, float* y, std::int64_t y_gap = 0);
 
-// How backward finds where ReLU passed the value.
-enum class Mask : std::uint8_t { kNone, kFromInput, kFromSigns };
-
 struct Backward {
   const float* x;
   const float* dy;
-  Mask mask;
+  ReluMask mask;
   const void* signs;
   Channels channels;
   std::int64_t dy_gap = 0;  // as y_gap

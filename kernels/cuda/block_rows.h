@@ -20,7 +20,7 @@ RK_FN RK_INLINE void* scratch_place(const Block& block, const RowScratch& scratc
 // Calls f(team, row) for the rows of this block.
 template <class Block, class F>
 RK_FN RK_INLINE void for_block_rows(const Block& block, int rows, F&& f) {
-  const BlockTeamOver<Block> team(block);
+  const auto team = team_of(block);
   for (int row = block.index(); row < rows; row += block.blocks()) {
     f(team, row);
     team.sync();  // the next row takes the same scratch
@@ -33,7 +33,7 @@ RK_FN RK_INLINE void measure_block_rows(const Block& block, const RowBatch<float
                                         int width, const RowScratch& scratch, void* shared) {
   const typename Row::Params params = *device_params;
   const float weight = *batch.weight;
-  for_block_rows(block, batch.rows, [&](const BlockTeamOver<Block>& team, int row) {
+  for_block_rows(block, batch.rows, [&](const auto& team, int row) {
     const GalleryRow<float> in = batch.row(row, weight);
     const std::int64_t bytes = scratch_of<Row>(params, in.columns, in.member_count);
     measure_row<Row>(team, batch, params, in, stats, width,
@@ -47,7 +47,7 @@ RK_FN RK_INLINE void run_block_rows(const Block& block, const RowBatch<float>& b
                                     const RowScratch& scratch, void* shared) {
   const typename Row::Params params = *device_params;
   const float weight = *batch.weight;
-  for_block_rows(block, batch.rows, [&](const BlockTeamOver<Block>& team, int row) {
+  for_block_rows(block, batch.rows, [&](const auto& team, int row) {
     const GalleryRow<float> in = batch.row(row, weight);
     const std::int64_t bytes = scratch_of<Row>(params, in.columns, in.member_count);
     run_row<Row>(team, batch, params, in, scratch_place(block, scratch, bytes, shared));
@@ -59,9 +59,8 @@ RK_FN RK_INLINE void run_block_proxy_rows(const Block& block, const ProxyBatch<f
                                           const typename Row::Params& params,
                                           const RowScratch& scratch, void* shared) {
   void* memory = scratch_place(block, scratch, Row::scratch(batch.columns), shared);
-  for_block_rows(block, batch.rows, [&](const BlockTeamOver<Block>& team, int row) {
-    Row::row(team, params, batch, row, memory);
-  });
+  for_block_rows(block, batch.rows,
+                 [&](const auto& team, int row) { Row::row(team, params, batch, row, memory); });
 }
 
 }  // namespace rk

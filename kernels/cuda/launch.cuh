@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/device/cuda/error.h"
-#include "kernels/cuda/block_team.cuh"
+#include "kernels/cuda/cuda_block.cuh"
 #include "kernels/launch_on_gpu.h"
 #include "kernels/run_block.h"
 

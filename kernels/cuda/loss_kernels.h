@@ -22,8 +22,8 @@
   X(SumLosses<float>);                  \
   X(ColumnSums<float, double>);         \
   X(FindBadProxy);                      \
-  X(FillAucTable);                      \
+  X(FillAucTable<float>);               \
   X(AddTranspose);                      \
-  X(GatherHardestPairs);                \
-  X(MeetHardestPairs);                  \
-  X(SumHardestPairs)
+  X(GatherHardestPairs<float>);         \
+  X(CompareHardestPairs<float>);        \
+  X(SumHardestPairs<float>)

@@ -3,6 +3,6 @@
 
 namespace rk {
 
-RK_PAIR_ROWS(RK_GALLERY_ROWS);
+RK_PAIR_ROWS(RK_INSTANTIATE_GALLERY_ROWS);
 
 }  // namespace rk

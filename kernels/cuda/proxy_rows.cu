@@ -3,6 +3,6 @@
 
 namespace rk {
 
-RK_PROXY_ROWS(RK_PROXY_KERNEL);
+RK_PROXY_ROWS(RK_INSTANTIATE_PROXY_ROWS);
 
 }  // namespace rk

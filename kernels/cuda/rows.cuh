@@ -1,10 +1,10 @@
 // The kernels behind kernels/cuda/rows.h. Each .cu that includes this instantiates some of them, so
-// that they compile in parallel: RK_GALLERY_ROWS(SmoothApRow).
+// that they compile in parallel: RK_INSTANTIATE_GALLERY_ROWS(SmoothApRow).
 #pragma once
 
 #include "engine/device/cuda/error.h"
 #include "kernels/cuda/block_rows.h"
-#include "kernels/cuda/block_team.cuh"
+#include "kernels/cuda/cuda_block.cuh"
 #include "kernels/rows/batch_numbers.h"
 
 #include <algorithm>
@@ -120,7 +120,7 @@ void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
   check_cuda(cudaGetLastError(), "row kernel");
 }
 
-#define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
-#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
+#define RK_INSTANTIATE_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
+#define RK_INSTANTIATE_PROXY_ROWS(Row) template struct ProxyRows<Row<float>>
 
 }  // namespace rk

@@ -1,4 +1,4 @@
-// Row kernels on a GPU: one block a row (kernels/cuda/block_team.cuh), the same row headers as on
+// Row kernels on a GPU: one block a row (kernels/cuda/cuda_block.cuh), the same row headers as on
 // the CPU, in float. Rows write only their own gradient and loss, and no kernel uses atomics, so a
 // batch gives the same bits every time.
 //

@@ -16,7 +16,7 @@
   X(Relu<T>);                    \
   X(ReluGradient<T>);            \
   X(FillInput<T>);               \
-  X(LargestDifference<T>)
+  X(SquaredDifferences<T>)
 
 #define RK_STEP_KERNELS(X)         \
   RK_STEP_KERNELS_OF(X, float);    \

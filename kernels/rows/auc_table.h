@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kernels/block_team.h"
+#include "kernels/launch_on_gpu.h"
 #include "kernels/rows/auc_row.h"
 
 #include <cstdint>
@@ -44,14 +45,15 @@ template <class S> struct AucTable {
 };
 
 // One block per step and kind.
-struct FillAucTable {
-  AucTable<float> table;
-  const float* slopes = nullptr;
+template <class S> struct FillAucTable {
+  static constexpr bool kOnGpu = kRunsOnGpu<S>;
+
+  AucTable<S> table;
+  const S* slopes = nullptr;
 
   int blocks() const { return 2 * table.steps; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    table.fill(BlockTeamOver<Block>(block), slopes, block.index() / table.steps,
-               block.index() % table.steps);
+    table.fill(team_of(block), slopes, block.index() / table.steps, block.index() % table.steps);
   }
 };
 

@@ -30,7 +30,9 @@ template <class S> struct RamboRow {
     Rambo variant = Rambo::kAp;
     double lambda = 4;
     double margin = 0.02;
-    double share = 1;  // dLoss/d(loss of a row)
+    // dLoss/d(loss of a row), in place of GalleryRow::weight: in double, so that equal positives
+    // have equal gradients.
+    double share = 1;
   };
 
   struct Pieces {

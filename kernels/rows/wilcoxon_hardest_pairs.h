@@ -1,10 +1,11 @@
-// wilcoxon_bh on a GPU between measure() and row() of kernels/rows/wilcoxon_row.h: gathers the
-// hardest pairs of the queries that count, compares every query with all of them, one block a
-// query, and adds up the values. Only the device knows how many queries count: a captured step may
-// have any number of them.
+// wilcoxon_bh between measure() and row() of kernels/rows/wilcoxon_row.h: gathers the hardest pairs
+// of the queries that count, compares every query with all of them, one block a query, and adds up
+// the values. Only the device knows how many queries count: a captured step may have any number of
+// them.
 #pragma once
 
 #include "kernels/block_team.h"
+#include "kernels/launch_on_gpu.h"
 #include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/wilcoxon_row.h"
 
@@ -12,22 +13,24 @@
 
 namespace rk {
 
-struct HardestPairs {
-  float* positive = nullptr;      // [rows], of which the first `count` are set
-  float* negative = nullptr;      // [rows]
+template <class S> struct HardestPairs {
+  S* positive = nullptr;          // [rows], of which the first `count` are set
+  S* negative = nullptr;          // [rows]
   std::int32_t* query = nullptr;  // [rows]
   std::int32_t* count = nullptr;  // [1]
 };
 
-struct GatherHardestPairs {
+template <class S> struct GatherHardestPairs {
+  static constexpr bool kOnGpu = kRunsOnGpu<S>;
+
   int rows = 0;
   const std::uint8_t* counted = nullptr;  // [rows]
-  const float* stats = nullptr;           // [rows, 2]
-  HardestPairs pairs;
+  const S* stats = nullptr;               // [rows, 2]
+  HardestPairs<S> pairs;
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const int count = team.compact(
         rows, [&](int row) { return counted[row] != 0; },
         [&](int row, int slot) {
@@ -39,32 +42,36 @@ struct GatherHardestPairs {
   }
 };
 
-struct MeetHardestPairs {
+template <class S> struct CompareHardestPairs {
+  static constexpr bool kOnGpu = kRunsOnGpu<S>;
+
   int rows = 0;
-  float r = 0;
-  HardestPairs pairs;
-  float* values = nullptr;  // [rows]
-  float* slopes = nullptr;  // [rows, 2]
+  S r = 0;
+  HardestPairs<S> pairs;
+  S* values = nullptr;  // [rows]
+  S* slopes = nullptr;  // [rows, 2]
 
   int blocks() const { return rows; }
   template <class Block> RK_FN void operator()(const Block& block) const {
     const int count = *pairs.count;
     const int i = block.index();
     if (i >= count) return;
-    WilcoxonPairs<float>::row(BlockTeamOver<Block>(block), r, pairs.positive, pairs.negative, count,
-                              i, values + i, slopes + std::int64_t{2} * pairs.query[i]);
+    WilcoxonPairs<S>::row(team_of(block), r, pairs.positive, pairs.negative, count, i, values + i,
+                          slopes + std::int64_t{2} * pairs.query[i]);
   }
 };
 
 // part[0] = the mean over all pairs of hardest pairs.
-struct SumHardestPairs {
-  HardestPairs pairs;
-  const float* values = nullptr;
+template <class S> struct SumHardestPairs {
+  static constexpr bool kOnGpu = kRunsOnGpu<S>;
+
+  HardestPairs<S> pairs;
+  const S* values = nullptr;
   double* part = nullptr;
 
   int blocks() const { return 1; }
   template <class Block> RK_FN void operator()(const Block& block) const {
-    const BlockTeamOver<Block> team(block);
+    const auto team = team_of(block);
     const int count = *pairs.count;
     const double total = team.sum(count, [&](int i) { return static_cast<double>(values[i]); });
     const double all = static_cast<double>(count) * count;

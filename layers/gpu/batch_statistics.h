@@ -52,7 +52,7 @@ template <class T> class BatchStatistics {
              stream);
       return;
     }
-    launch(BatchNormSums<T>{.rows = rows_, .channels = channels_, .y = x, .partial = partial_},
+    launch(BatchNormSums<T>{.rows = rows_, .channels = channels_, .x = x, .partial = partial_},
            stream);
     launch(
         BatchNormStatistics{.rows = rows_, .channels = channels_, .partial = partial_, .out = out},

@@ -40,9 +40,9 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
   }
 
   void forward() override {
-    const T* y = memory_.inputs[0].template as<T>();
+    const T* x = memory_.inputs[0].template as<T>();
     if (batch()) {
-      statistics_.of_batch(y, options(), stream());
+      statistics_.of_batch(x, options(), stream());
     } else {
       statistics_.running(options(), stream());
     }
@@ -56,8 +56,8 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
   void backward() override {
     const BatchNormBackward<T> in{.rows = rows_,
                                   .channels = channels_,
-                                  .y = memory_.inputs[0].template as<T>(),
-                                  .dz = memory_.output_gradient.as<T>(),
+                                  .x = memory_.inputs[0].template as<T>(),
+                                  .dy = memory_.output_gradient.as<T>(),
                                   .signs = signs_,
                                   .mean = statistics_.mean(),
                                   .scale = statistics_.scale(),
@@ -83,7 +83,7 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
                         [&]<ReluMask kMask, GradientWrite kWrite>() {
                           launch(
                               BatchNormGradientApply<T, kMask, kWrite>{
-                                  .in = in, .factors = statistics_.factors(), .dy = dx},
+                                  .in = in, .factors = statistics_.factors(), .dx = dx},
                               stream());
                         });
   }
@@ -108,14 +108,14 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
     if constexpr (kResidual) residual = memory_.inputs[1].template as<T>();
     launch(BatchNormApply<T, kResidual>{.rows = rows_,
                                         .channels = channels_,
-                                        .y = memory_.inputs[0].template as<T>(),
+                                        .x = memory_.inputs[0].template as<T>(),
                                         .mean = statistics_.mean(),
                                         .scale = statistics_.scale(),
                                         .beta = statistics_.beta(),
                                         .residual = residual,
                                         .relu = options().relu,
                                         .signs = signs_,
-                                        .z = memory_.output.as<T>()},
+                                        .y = memory_.output.as<T>()},
            stream());
   }
   bool batch() const { return options().mode == BatchNormMode::kBatch; }

@@ -29,7 +29,7 @@ std::unique_ptr<Node> batchnorm_node(const std::string& name, Program& program, 
                                      const BatchNormOptions& options,
                                      std::vector<NodeInput>& inputs);
 
-std::unique_ptr<Node> joined_batchnorm_node(Program& program, TensorId y, const std::string& name,
+std::unique_ptr<Node> joined_batchnorm_node(Program& program, TensorId x, const std::string& name,
                                             TensorId shortcut, const std::string& shortcut_name,
                                             const BatchNormOptions& options);
 

@@ -192,7 +192,7 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
       context.cuda().copy(expected.data(), first.result().data(), expected.bytes());
     } else {
       timing.engines[e].error =
-          gpu::largest_error(context, first.result().data(), expected.data(), count, first.type());
+          gpu::relative_error(context, first.result().data(), expected.data(), count, first.type());
       timing.engines[e].agrees = timing.engines[e].error <= agreement(graph.precision());
     }
     replays.push_back(std::move(launches));

@@ -182,8 +182,8 @@ class Graph {
   std::vector<Operation> operations_;
 };
 
-// A node that runs graphs of the GPU's library. The graphs are known once it is laid out
-// (Node::lay_out).
+// A node that runs graphs of the GPU's library. The graphs are known once the program is laid out
+// (Program::lay_out).
 class RunsGraphs {
  public:
   virtual ~RunsGraphs() = default;

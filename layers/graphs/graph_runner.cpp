@@ -260,7 +260,7 @@ PlansTaken plans_taken(const Context& context) {
 
 std::string plan_environment(const Context& context) {
   if (!context.on_gpu()) return "";
-  return fmt::format("{}, cuDNN {}", context.cuda().name(), cudnn::version());
+  return fmt::format("{}, cuDNN {}", context.gpu_name(), cudnn::version());
 }
 
 }  // namespace rk

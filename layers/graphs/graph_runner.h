@@ -25,7 +25,7 @@ class GraphRunner {
     const void* data;  // written to if the graph writes this tensor
   };
 
-  GraphRunner();  // runs nothing
+  GraphRunner();  // to be assigned to before run()
   // Throws DeviceError if cuDNN is missing or refuses the graph.
   GraphRunner(const Context& context, const Graph& graph);
   // Whether cuDNN has the graph for this GPU and it runs; if not, prints a note with the reason and

@@ -14,9 +14,9 @@
 
 namespace rk {
 
-// Tolerance for the difference between two engines' results, relative to the largest value: engines
-// sum in different orders, and round the sum to the precision's type (half a unit of 11, 8 or 24
-// bits, and some for sums).
+// The largest difference between two engines' results that is no fault, as gpu::relative_error()
+// (layers/graphs/trial.h): engines sum in different orders, and round the sum to the precision's
+// type (half a unit of 11, 8 or 24 bits, and some for sums).
 double agreement(Precision precision);
 
 // The order in which engines are worth timing, from their names ("eng62_k2=4_k13=0": number and
@@ -35,8 +35,7 @@ class GpuPlans {
     struct Engine {
       std::string name;
       double ms = 0;     // median
-      double error = 0;  // largest difference from the first engine's result, relative to its
-                         // largest value
+      double error = 0;  // gpu::relative_error() from the first engine's result
       bool agrees = true;
     };
     std::string graph;

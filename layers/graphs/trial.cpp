@@ -9,6 +9,7 @@
 #include "kernels/launch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -16,20 +17,22 @@ namespace rk::gpu {
 namespace {
 
 template <class T>
-double largest_error(const Context& context, const T* got, const T* expected, std::int64_t count) {
-  LargestDifference<T> difference{.count = count, .a = got, .b = expected};
-  const std::size_t bytes = 2 * sizeof(float) * static_cast<std::size_t>(difference.blocks());
+double relative_error(const Context& context, const T* got, const T* expected, std::int64_t count) {
+  SquaredDifferences<T> difference{.count = count, .a = got, .b = expected};
+  const std::size_t bytes = 2 * sizeof(double) * static_cast<std::size_t>(difference.blocks());
   const Memory partial = context.allocate(bytes);
-  difference.partial = partial.as<float>();
+  difference.partial = partial.as<double>();
   launch(difference, context.cuda().stream());
-  std::vector<float> host(bytes / sizeof(float));
+  std::vector<double> host(bytes / sizeof(double));
   partial.download(host.data(), bytes);
-  float apart = 0, size = 0;
+  double apart = 0, size = 0;
   for (std::size_t b = 0; b < host.size(); b += 2) {
-    apart = std::max(apart, host[b]);
-    size = std::max(size, host[b + 1]);
+    apart += host[b];
+    size += host[b + 1];
   }
-  return apart == 0 ? 0 : static_cast<double>(apart) / static_cast<double>(size);
+  if (apart == 0) return 0;
+  const double error = std::sqrt(apart / size);
+  return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
 
 // For an even number of times, the larger of the middle two.
@@ -69,11 +72,11 @@ void fill_with_noise(const Context& context, void* device, std::int64_t count, D
   cuda.synchronize();
 }
 
-double largest_error(const Context& context, const void* got, const void* expected,
-                     std::int64_t count, DType type) {
+double relative_error(const Context& context, const void* got, const void* expected,
+                      std::int64_t count, DType type) {
   const auto compare = [&]<class T>() {
-    return largest_error(context, static_cast<const T*>(got), static_cast<const T*>(expected),
-                         count);
+    return relative_error(context, static_cast<const T*>(got), static_cast<const T*>(expected),
+                          count);
   };
   switch (type) {
     case DType::kFloat16: return compare.template operator()<Float16>();

@@ -17,10 +17,13 @@ namespace rk::gpu {
 void fill_with_noise(const Context& context, void* device, std::int64_t count, DType type,
                      std::uint32_t stream);
 
-// The largest difference between `count` numbers of float32 or a 16-bit type in device memory,
-// relative to the largest of `expected`; infinite if a difference is not finite. Waits.
-double largest_error(const Context& context, const void* got, const void* expected,
-                     std::int64_t count, DType type);
+// The root mean square of the difference between `count` numbers of float32 or a 16-bit type in
+// device memory, relative to that of `expected`; infinite if a difference is not finite. Waits.
+//
+// Not the largest difference: where a graph computes ReLU's mask from a normalised value, another
+// order of rounding lets a few elements in a million pass that another engine masks.
+double relative_error(const Context& context, const void* got, const void* expected,
+                      std::int64_t count, DType type);
 
 // A single kernel on an idle GPU waits for the host and reads what the previous one left in the
 // caches; in a step it does neither. So the timed work is captured this many times in one graph, on

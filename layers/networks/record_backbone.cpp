@@ -1,9 +1,9 @@
 #include "layers/networks/record_backbone.h"
 
 #include "engine/base/colours.h"
-#include "layers/activation.h"
 #include "layers/concat.h"
 #include "layers/conv_bn.h"
+#include "layers/elementwise.h"
 
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <type_traits>
 #include <vector>
 
 namespace rk {
@@ -98,10 +97,7 @@ void AucGradientTable<S>::build(const Context& context, double r, double step, i
 }
 
 template <class S> void AucGradientTable<S>::fill(const Context& context, const S* slopes) const {
-  if constexpr (std::is_same_v<S, float>) return launch(context, FillAucTable{table_, slopes});
-  for (int kind = 0; kind < 2; ++kind) {
-    for (int s = 0; s < table_.steps; ++s) table_.fill(SerialTeam(), slopes, kind, s);
-  }
+  launch(context, FillAucTable<S>{table_, slopes});
 }
 
 template class AucGradientTable<float>;

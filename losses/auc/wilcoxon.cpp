@@ -32,39 +32,13 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   // Compares every query that counts with all of them.
   void finish(const Context& context, const RowBatch<S>& batch, const S* stats, S* slopes,
               double* part) const {
-    if constexpr (kRunsOnGpu<S>) {
-      if (context.on_gpu()) return finish_on_gpu(context, batch, stats, slopes, part);
-    }
-    auto* f_positive = positive.template as<S>();
-    auto* f_negative = negative.template as<S>();
-    auto* queries = query.template as<std::int32_t>();
+    const HardestPairs<S> pairs{positive.template as<S>(), negative.template as<S>(),
+                                query.template as<std::int32_t>(),
+                                count.template as<std::int32_t>()};
     auto* sums = values.template as<S>();
-    int found = 0;
-    for (int i = 0; i < batch.rows; ++i) {
-      if (batch.counted[i] == 0) continue;
-      queries[found] = i;
-      f_positive[found] = stats[std::ptrdiff_t{2} * i];
-      f_negative[found++] = stats[std::ptrdiff_t{2} * i + 1];
-    }
-    run_rows(context.threads(), found, nullptr, nullptr, 0,
-             [&](const SerialTeam& team, std::int64_t k, std::byte*) {
-               WilcoxonPairs<S>::row(team, params.r, f_positive, f_negative, found,
-                                     static_cast<int>(k), sums + k, slopes + 2 * queries[k]);
-             });
-    double total = 0;
-    for (int k = 0; k < found; ++k) total += static_cast<double>(sums[k]);
-    *part = total / (static_cast<double>(found) * found);
-  }
-
- private:
-  void finish_on_gpu(const Context& context, const RowBatch<S>& batch, const S* stats, S* slopes,
-                     double* part) const {
-    const HardestPairs pairs{positive.template as<S>(), negative.template as<S>(),
-                             query.template as<std::int32_t>(), count.template as<std::int32_t>()};
-    auto* sums = values.template as<S>();
-    launch(context, GatherHardestPairs{batch.rows, batch.counted, stats, pairs});
-    launch(context, MeetHardestPairs{batch.rows, params.r, pairs, sums, slopes});
-    launch(context, SumHardestPairs{pairs, sums, part});
+    launch(context, GatherHardestPairs<S>{batch.rows, batch.counted, stats, pairs});
+    launch(context, CompareHardestPairs<S>{batch.rows, params.r, pairs, sums, slopes});
+    launch(context, SumHardestPairs<S>{pairs, sums, part});
   }
 };
 

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/parallel.h"
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -35,12 +36,11 @@ template <class S> void check_finite(const Context& context, const LossInput<S>&
   const auto check = [&](S most, const S* values, std::int64_t rows, std::int64_t dim,
                          const char* what) {
     if (values == nullptr) return;
-    // Threads must not throw: each only reports whether its rows are clean; then check_rows, on one
-    // thread, finds the first bad row.
-    bool clean = true;
+    // Each thread only reports whether its rows are clean; check_rows then finds the first bad one.
+    std::atomic<bool> clean = true;
     parallel_ranges(context.threads(), rows, [&](std::int64_t begin, std::int64_t end, int) {
       if (!all_within(most, values + begin * dim, (end - begin) * dim)) {
-        __atomic_store_n(&clean, false, __ATOMIC_RELAXED);
+        clean.store(false, std::memory_order_relaxed);
       }
     });
     if (!clean) check_rows(most, values, rows, dim, what);

@@ -11,11 +11,11 @@ namespace rk {
 // "embeddings: ..." or "gallery: ..." if a row holds a non-finite number (the message names the
 // row), or if inner products may overflow float32, or are all so small that float32 loses their
 // digits.
-double largest_score(const Context& context, const EmbeddingView& queries,
-                     const EmbeddingView* gallery);
+[[nodiscard]] double largest_score(const Context& context, const EmbeddingView& queries,
+                                   const EmbeddingView* gallery);
 
 // The same for any two rows, of one set or of both.
-double largest_score_of_any(const Context& context, const EmbeddingView& set,
-                            const EmbeddingView* more);
+[[nodiscard]] double largest_score_of_any(const Context& context, const EmbeddingView& set,
+                                          const EmbeddingView* more);
 
 }  // namespace rk

@@ -2,6 +2,7 @@
 // apart, and how they are spread.
 #pragma once
 
+#include "kernels/score_bins.h"
 #include "retrieval/passes/pair_curve.h"
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace rk {
 // NaN, or empty, where there are no positive or no negative pairs, or where nobody asked.
 struct PairMetrics {
   static constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
-  static constexpr int kJsdBins = 200;
+  static constexpr int kJsdBins = rk::kJsdBins;
   static constexpr double kJsdBinWidth = 2.0 / kJsdBins;
 
   double roc_auc = kUndefined;              // [0, 1]

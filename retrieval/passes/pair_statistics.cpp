@@ -11,7 +11,6 @@
 namespace rk {
 namespace {
 
-static_assert(rk::kJsdBins == PairStatistics::kJsdBins);
 constexpr std::int64_t kBlock = 256;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Rows normalised in float32 have products slightly above 1, which belong into the last bin anyway.

@@ -5,7 +5,7 @@
 // AUC = P(positive > negative) + P(equal) / 2. It is exact if positive scores are few enough that
 // every negative can be looked up among them; else it comes from the histogram, with the bound
 // sum_b p_b n_b / 2 on its error. The histogram spans the range of the scores instead if that goes
-// beyond [-1, 1], or not half as far.
+// beyond [-1, 1], or reaches less than half as far.
 #pragma once
 
 #include "retrieval/passes/pair_metrics.h"
@@ -22,8 +22,6 @@ namespace rk {
 
 class PairStatistics {
  public:
-  static constexpr int kJsdBins = PairMetrics::kJsdBins;
-
   // `largest_score`: a bound on |score|. `rows`: number of rows of the whole pass; fixes the order
   // of summation.
   PairStatistics(int members, std::int64_t rows, double largest_score);

@@ -1,7 +1,7 @@
 // All positive scores of an evaluation, in ascending order, and how often negatives lose to them:
 // the exact AUC, P(positive > negative) + P(equal) / 2, at the price of one look at a table and one
-// comparison of vectors for most pairs. Of more positives than the caches hold, both are looked for
-// in memory.
+// comparison of vectors for most pairs. With more positives than the caches hold, both read main
+// memory.
 #pragma once
 
 #include "engine/device/buffer.h"
@@ -22,8 +22,8 @@ class PositiveOrder {
   PositiveOrder(const PositiveOrder&) = delete;  // view() points into this one
   PositiveOrder& operator=(const PositiveOrder&) = delete;
 
-  // The sum over `negatives`, which are finite, of twice the number of positives that score higher
-  // and the number of those that score equally.
+  // The sum over `negatives`, which are finite, of
+  // 2 x (positives that score higher) + (positives that score equally).
   std::uint64_t twice_wins(std::span<const float> negatives) const;
 
   const ScoreOrder& view() const { return view_; }

@@ -55,7 +55,7 @@ void RankCounter::visit(int member, const ScoreTile& tile) {
     const std::int64_t behind = std::clamp(query.class_end, begin, end);
     along(behind, end);
     if (symmetric_) {
-      std::fill_n(tile.writable + offset, behind - begin, -kInfinity);
+      std::fill_n(tile.scores + offset, behind - begin, -kInfinity);
     } else {
       along(begin, std::clamp(query.class_begin, begin, end));
     }

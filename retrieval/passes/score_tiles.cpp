@@ -98,7 +98,7 @@ std::int64_t ScoreTiles::visit_strip(Range rows, Range columns, TileVisitor& vis
         const Range tile_rows{first, std::min(first + kTileRows, rows.end)};
         if (!visitor.wants(tile_rows, tile_columns)) continue;
         product_.run(member, row_strip_.as<float>() + t * kTileRows * depth_, packed, scores);
-        visitor.visit(member, {tile_rows, tile_columns, scores, scores});
+        visitor.visit(member, {tile_rows, tile_columns, scores});
         ++computed[static_cast<std::size_t>(member)];
       }
     }

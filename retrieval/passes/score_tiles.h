@@ -21,8 +21,8 @@ struct Range {
 
 struct ScoreTile {
   Range rows, columns;  // positions; without padding
-  const float* scores;  // (rows, columns), kTileColumns floats from row to row
-  float* writable;      // the same: the visitor may overwrite it
+  // (rows, columns), kTileColumns floats from row to row; the visitor may overwrite them.
+  float* scores;
 };
 
 class TileVisitor {

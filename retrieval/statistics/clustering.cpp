@@ -121,7 +121,7 @@ class NearestCentre final : public TileVisitor {
       half[c] = half_squares_[at(centres_[tile.columns.begin + c])];
     }
     for (std::int64_t r = tile.rows.begin; r < tile.rows.end; ++r) {
-      float* scores = tile.writable + (r - tile.rows.begin) * ScoreTiles::kTileColumns;
+      float* scores = tile.scores + (r - tile.rows.begin) * ScoreTiles::kTileColumns;
       float least = kInfinity;
 #pragma omp simd reduction(min : least)
       for (std::int64_t c = 0; c < columns; ++c) {
@@ -358,7 +358,7 @@ std::optional<Clustering> k_means(const Context& context, const EmbeddingView& s
                                   const EmbeddingView* more, const ClusteringOptions& options) {
   Rows rows(context, set, more);
   check(rows, options);
-  largest_score_of_any(context, set, more);
+  (void)largest_score_of_any(context, set, more);  // refuses what float32 cannot hold
   // The start and the assignments cost about the same each.
   const double passes = options.iterations + 2;
   ClusteringOptions starting = options;

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace rk {
@@ -48,10 +47,5 @@ struct Clustering {
 // the inner products of any two rows (retrieval/passes/largest_score.h).
 std::optional<Clustering> k_means(const Context& context, const EmbeddingView& set,
                                   const EmbeddingView* more, const ClusteringOptions& options);
-
-// 2 I(U, V) / (H(U) + H(V)) of two labellings of the same rows, in [0, 1], from exact counts; 1 if
-// both put all rows into one class.
-double normalized_mutual_information(std::span<const std::int64_t> u,
-                                     std::span<const std::int64_t> v);
 
 }  // namespace rk

@@ -1,5 +1,6 @@
+#include "retrieval/statistics/mutual_information.h"
+
 #include "engine/base/error.h"
-#include "retrieval/statistics/clustering.h"
 
 #include <algorithm>
 #include <cmath>

@@ -19,6 +19,17 @@ TEST_F(CudaLayers, ComputeWhatTheCpuDoes) {
   }
 }
 
+TEST_F(CudaLayers, ComputeInHalfWhatTheCpuDoes) {
+  const Context gpu(1, Device{.cuda = true});
+  for (const LayerCase& layer : layer_cases()) {
+    if (layer.sources[0].shape.rank() != 4) continue;  // in float32 in every precision
+    SCOPED_TRACE(layer.name);
+    for (const Precision precision : {Precision::kFp16, Precision::kBf16}) {
+      compare_half_with_cpu(layer, gpu, precision);
+    }
+  }
+}
+
 // A channel that is not a number must not become zeros that the loss takes for an image's.
 TEST_F(CudaLayers, NormalisationsAndRelusKeepNanAsTheCpuDoes) {
   const Context gpu(1, Device{.cuda = true});

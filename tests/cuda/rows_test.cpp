@@ -370,12 +370,14 @@ TEST_F(CudaRows, WilcoxonPairsAgreeWithDouble) {
   const auto values = DeviceBuffer::of<float>(kRows);
   const auto slopes = DeviceBuffer::of<float>(std::int64_t{2} * kRows);
   const auto part = DeviceBuffer::of<double>(1);
-  const HardestPairs pairs{gathered.as<float>(), gathered.as<float>() + kRows,
-                           queries.as<std::int32_t>(), number.as<std::int32_t>()};
-  launch(GatherHardestPairs{kRows, counted.as<std::uint8_t>(), device_stats.as<float>(), pairs},
+  const HardestPairs<float> pairs{gathered.as<float>(), gathered.as<float>() + kRows,
+                                  queries.as<std::int32_t>(), number.as<std::int32_t>()};
+  launch(
+      GatherHardestPairs<float>{kRows, counted.as<std::uint8_t>(), device_stats.as<float>(), pairs},
+      nullptr);
+  launch(CompareHardestPairs<float>{kRows, 7.0F, pairs, values.as<float>(), slopes.as<float>()},
          nullptr);
-  launch(MeetHardestPairs{kRows, 7.0F, pairs, values.as<float>(), slopes.as<float>()}, nullptr);
-  launch(SumHardestPairs{pairs, values.as<float>(), part.as<double>()}, nullptr);
+  launch(SumHardestPairs<float>{pairs, values.as<float>(), part.as<double>()}, nullptr);
   const auto got = values.values<float>();
   const auto got_slopes = slopes.values<float>();
   double total = 0;

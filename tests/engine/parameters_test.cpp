@@ -55,7 +55,7 @@ TEST(Parameters, FlatBuffersShareOffsetsAndPaddingStaysZero) {
   parameters.initialise(Context(1), 1);
   EXPECT_EQ(parameters.value(b) - parameters.values().data(),
             parameters.gradient(b) - parameters.gradients().data());
-  EXPECT_EQ(parameters.trainable_elements(), 26);
+  EXPECT_EQ(parameters.parameter_count(), 26);
   std::vector<bool> used(parameters.flat_elements(), false);
   for (ParameterId id : {a, b}) {
     const Parameters::Entry& entry = parameters.entry(id);

@@ -6,9 +6,9 @@
 #include "tests/support/stored_images.h"
 
 #include "engine/tape/program.h"
-#include "layers/activation.h"
 #include "layers/batchnorm.h"
 #include "layers/conv2d.h"
+#include "layers/elementwise.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 #include "layers/pool.h"

@@ -96,6 +96,9 @@ TEST_F(GpuEvalRun, WithEverythingThatGoesWithIt) {
             "--save-neighbours", in("found.h5"), "--report", in("page.html"), "--nmi",
             "--confidence", "0.9", "--resample", "queries", "--per-class"});
   expect_same_metrics(all.gpu["metrics"], all.cpu["metrics"], 0.01);
+  run(*make_eval(), "cuda:0",
+      {"--checkpoint", in("run/best.h5"), "--data", kData, "--report", in("gpu.html")});
+  EXPECT_NE(file_text(in("gpu.html")).find("the host as a GPU, "), std::string::npos);
   EXPECT_NEAR(all.gpu["metrics"]["nmi"].get<double>(), all.cpu["metrics"]["nmi"].get<double>(),
               0.1);
 }

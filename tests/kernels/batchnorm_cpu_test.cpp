@@ -17,8 +17,6 @@
 namespace rk {
 namespace {
 
-using batchnorm_cpu::Mask;
-
 std::vector<float> normals(CounterRandom& random, std::int64_t count, double mean = 0) {
   std::vector<float> out;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -107,7 +105,9 @@ void expect_the_definition(const Drawn& drawn) {
             static_cast<std::ptrdiff_t>(elements - written))
       << "what lies between the images is not this tensor's";
 
-  const Mask mask = !drawn.relu ? Mask::kNone : signs ? Mask::kFromSigns : Mask::kFromInput;
+  const ReluMask mask = !drawn.relu ? ReluMask::kNone
+                        : signs     ? ReluMask::kFromSigns
+                                    : ReluMask::kFromInput;
   const batchnorm_cpu::Backward in{drawn.x.data(), drawn.dy.data(), mask,
                                    bits.data(),    numbers,         drawn.gap};
   std::vector<float> d_residual = drawn.held;

@@ -137,7 +137,7 @@ template <class State> void expect_block_is_plain(int count, std::uint64_t seed)
   std::vector<std::vector<Found>> found(cases.size(), std::vector<Found>(at(State::kThreads)));
   State state;
   race::run_blocks(state, 1, [&](const race::EmulatedBlockOf<State>& block) {
-    const BlockTeamOver<race::EmulatedBlockOf<State>> team(block);
+    const BlockTeam<race::EmulatedBlockOf<State>> team(block);
     for (std::size_t c = 0; c < cases.size(); ++c) {
       found[c][at(block.thread())] = find(team, cases[c], arrays[c]);
     }

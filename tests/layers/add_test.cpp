@@ -1,5 +1,5 @@
 #include "engine/tape/program.h"
-#include "layers/activation.h"
+#include "layers/elementwise.h"
 #include "tests/support/node_harness.h"
 #include "tests/support/stored_images.h"
 

@@ -132,7 +132,7 @@ TEST(Networks, CarryTorchvisionsNamesAndShapes) {
     theirs["embedding.bias"] = {512};
     EXPECT_EQ(ours, theirs);
     EXPECT_EQ(backbone, counts.at(arch) - 1000 * (features + 1));  // the classifier
-    EXPECT_EQ(parameters.trainable_elements(), backbone + 512 * (features + 1));
+    EXPECT_EQ(parameters.parameter_count(), backbone + 512 * (features + 1));
   }
 }
 

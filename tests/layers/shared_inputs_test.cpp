@@ -1,6 +1,6 @@
 // One tensor as two inputs of a node.
-#include "layers/activation.h"
 #include "layers/conv_bn.h"
+#include "layers/elementwise.h"
 
 #include <gtest/gtest.h>
 

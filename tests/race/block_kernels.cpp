@@ -289,8 +289,6 @@ template <class Grid> std::vector<double> elementwise(const Grid& grid) {
   grid.run(Relu<float>{kCount, b.data(), relu.data()});
   grid.run(ReluGradient<float>{kCount, relu.data(), a.data(), dx.data(), true});
   grid.run(Scale{kCount, factor.data(), dx.data()});
-  Array<float> apart(2 * LargestDifference<float>{.count = kCount}.blocks());
-  grid.run(LargestDifference<float>{kCount, sum.data(), dx.data(), apart.data()});
   grid.run(AddBiasAndRelu<float>{.rows = kCount / 37,
                                  .channels = 37,
                                  .bias = a.data(),
@@ -298,7 +296,15 @@ template <class Grid> std::vector<double> elementwise(const Grid& grid) {
                                  .relu = true,
                                  .y = sum.data(),
                                  .y_stride = 37});
-  return all(sum, b, relu, dx, apart);
+  return all(sum, b, relu, dx);
+}
+
+template <class Grid> std::vector<double> difference(const Grid& grid) {
+  constexpr std::int64_t kCount = 4107;
+  Array<float> a(kCount, 1), b(kCount, 2);
+  Array<double> partial(2 * SquaredDifferences<float>{.count = kCount}.blocks());
+  grid.run(SquaredDifferences<float>{kCount, a.data(), b.data(), partial.data()});
+  return all(partial);
 }
 
 template <class Grid> std::vector<double> optimizer(const Grid& grid) {
@@ -437,10 +443,10 @@ template <class Grid> std::vector<double> around_rows(const Grid& grid) {
   Array<std::uint8_t> counted(kRows);
   for (int row = 0; row < kRows; ++row) counted.data()[row] = row % 3 != 1 ? 1 : 0;
   Array<double> part(1), loss(1);
-  const HardestPairs pairs{positive.data(), negative.data(), query.data(), count.data()};
-  grid.run(GatherHardestPairs{kRows, counted.data(), stats.data(), pairs});
-  grid.run(MeetHardestPairs{kRows, 20, pairs, values.data(), slopes.data()});
-  grid.run(SumHardestPairs{pairs, values.data(), part.data()});
+  const HardestPairs<float> pairs{positive.data(), negative.data(), query.data(), count.data()};
+  grid.run(GatherHardestPairs<float>{kRows, counted.data(), stats.data(), pairs});
+  grid.run(CompareHardestPairs<float>{kRows, 20, pairs, values.data(), slopes.data()});
+  grid.run(SumHardestPairs<float>{pairs, values.data(), part.data()});
   const BatchNumbers numbers{.valid = kRows, .value_weight = 1.0 / kRows};
   grid.run(SumLosses<float>{.batch = &numbers,
                             .losses = losses.data(),
@@ -463,13 +469,13 @@ template <class Grid> std::vector<double> around_rows(const Grid& grid) {
   constexpr int kSteps = 9, kPerStep = 3 * AucTable<float>::kCoefficients, kThresholds = 5;
   Array<double> bell(5 * kPerStep, 11);
   Array<float> of_thresholds(2 * kThresholds, 12), coefficients(2 * kSteps * kPerStep);
-  grid.run(FillAucTable{{.bell = bell.data(),
-                         .reach = 2,
-                         .count = kThresholds,
-                         .steps = kSteps,
-                         .per_step = kPerStep,
-                         .coefficients = coefficients.data()},
-                        of_thresholds.data()});
+  grid.run(FillAucTable<float>{{.bell = bell.data(),
+                                .reach = 2,
+                                .count = kThresholds,
+                                .steps = kSteps,
+                                .per_step = kPerStep,
+                                .coefficients = coefficients.data()},
+                               of_thresholds.data()});
   std::vector<double> out =
       all(positive, negative, query, count, values, slopes, part, loss, average, coefficients);
   out.insert(out.end(), {static_cast<double>(params.per_positive), static_cast<double>(bad.row),
@@ -549,6 +555,8 @@ const std::vector<KernelCase>& kernel_cases() {
           "counting", [](const auto& grid) { return counting(grid); }, 1e-12),
       kernel_case(
           "elementwise", [](const auto& grid) { return elementwise(grid); }, 0),
+      kernel_case(
+          "difference", [](const auto& grid) { return difference(grid); }, 1e-12),
       kernel_case(
           "optimizer", [](const auto& grid) { return optimizer(grid); }, 1e-12),
       kernel_case(

@@ -109,7 +109,7 @@ template <class State> class EmulatedBlockOf {
 using BlockState = BlockStateOf<2, 2>;
 using EmulatedBlock = EmulatedBlockOf<BlockState>;
 using WideBlockState = BlockStateOf<8, 32>;
-using EmulatedTeam = BlockTeamOver<EmulatedBlock>;
+using EmulatedTeam = BlockTeam<EmulatedBlock>;
 
 // Runs work(block) on every thread of `blocks` blocks, one block after another. The threads are
 // started once: a thread under ThreadSanitizer costs more than most blocks compute.

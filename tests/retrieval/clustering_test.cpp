@@ -1,4 +1,5 @@
 #include "retrieval/statistics/clustering.h"
+#include "retrieval/statistics/mutual_information.h"
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"

@@ -3,6 +3,7 @@
 #include "engine/system/signals.h"
 #include "retrieval/metric_text.h"
 #include "retrieval/passes/largest_score.h"
+#include "retrieval/statistics/mutual_information.h"
 #include "tools/cli/with_progress.h"
 
 #include <fmt/format.h>

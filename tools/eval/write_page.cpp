@@ -13,10 +13,11 @@
 namespace rk {
 
 ReportFacts page_facts(const Context& context, const CommonOptions& common) {
+  const std::string gpu = context.gpu_name();
   return {{"Command", common.command_line},
           {"Version", fmt::format("Rankine {}{}{}", RK_VERSION,
                                   build_commit().empty() ? "" : ", commit ", build_commit())},
-          {"Machine", context.describe()},
+          {"Machine", (gpu.empty() ? "" : gpu + ", ") + context.describe()},
           {"Date", fmt::format("{:%F %T} UTC", fmt::gmtime(std::time(nullptr)))}};
 }
 

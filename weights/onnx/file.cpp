@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kIrVersion = 8, kOperatorSet = 17;
 
-constexpr float kGemEpsilon = 1e-6F;  // as in layers/pool.h
+constexpr float kGemEpsilon = 1e-6F;  // as in kernels/blocks/pool_kind.h
 constexpr float kLeastNorm = 1e-12F;  // as in layers/l2norm.h
 
 // The backbone's layers, normalising by the running statistics, one after the other: images

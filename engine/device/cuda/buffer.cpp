@@ -25,12 +25,6 @@ void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind
 
 }  // namespace
 
-void check_cuda(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  cudaGetLastError();
-  throw DeviceError(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
-}
-
 // Destructors do not throw; the next call to the device reports its errors.
 void DeviceBuffer::Free::operator()(std::byte* data) const { cudaFree(data); }
 void PinnedBuffer::Free::operator()(std::byte* data) const {

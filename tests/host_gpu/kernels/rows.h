@@ -1,4 +1,4 @@
-// The launches of kernels/cuda/rows.cuh on the emulated GPU: RK_GALLERY_ROWS(SmoothApRow).
+// The launches of kernels/cuda/rows.cuh on the emulated GPU.
 #pragma once
 
 #include "engine/base/error.h"
@@ -85,7 +85,7 @@ void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
   });
 }
 
-#define RK_PROXY_KERNEL(Row) template struct ProxyRows<Row<float>>
-#define RK_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
+#define RK_INSTANTIATE_PROXY_ROWS(Row) template struct ProxyRows<Row<float>>
+#define RK_INSTANTIATE_GALLERY_ROWS(Row) template struct GalleryRows<Row<float>>
 
 }  // namespace rk

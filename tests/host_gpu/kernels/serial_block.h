@@ -1,5 +1,5 @@
 // The block that the emulated GPU runs kernels on: the CPU's block of one thread
-// (kernels/host_block.h) with the GPU's team over it, so that the code of BlockTeamOver runs too.
+// (kernels/host_block.h) with the GPU's team over it, so that the code of BlockTeam runs too.
 #pragma once
 
 #include "kernels/host_block.h"

@@ -5,6 +5,7 @@
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/protocols/vehicleid_official.h"
 #include "retrieval/statistics/clustering.h"
+#include "retrieval/statistics/mutual_information.h"
 #include "tools/common/metrics_report.h"
 #include "weights/hdf5/file.h"
 

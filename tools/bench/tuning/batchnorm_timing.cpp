@@ -209,15 +209,15 @@ AlgorithmTimings time_algorithms(const Context& context, const BatchNormUnit& un
   for_each([&](std::size_t a) {
     const UnitProgram::Result result = programs[a]->compute(), again = programs[a]->compute();
     AlgorithmTiming& timing = timings[a];
-    timing.error = gpu::largest_error(context, result.output.data(), own.output.data(),
-                                      unit.convolution.y.elements(), image_type(precision));
+    timing.error = gpu::relative_error(context, result.output.data(), own.output.data(),
+                                       unit.convolution.y.elements(), image_type(precision));
     timing.gradient_error = relative_error(result.parameter_gradients, own.parameter_gradients);
     // cuDNN may compile kernels that sum atomically, in another order every time, without calling
     // them nondeterministic.
     const bool same_bits =
         result.parameter_gradients == again.parameter_gradients &&
-        gpu::largest_error(context, again.output.data(), result.output.data(),
-                           unit.convolution.y.elements(), image_type(precision)) == 0;
+        gpu::relative_error(context, again.output.data(), result.output.data(),
+                            unit.convolution.y.elements(), image_type(precision)) == 0;
     timing.agrees = same_bits && timing.error <= 2 * agreement(precision) &&
                     timing.gradient_error <= kGradientAgreement;
   });

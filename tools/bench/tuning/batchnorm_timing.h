@@ -33,7 +33,7 @@ std::vector<BatchNormUnit> batchnorm_units(const Program& program);
 
 struct AlgorithmTiming {
   double ms = 0;              // of both, forward and backward, median
-  double error = 0;           // max |y - y_own| / max |y_own|, own: our own kernels'
+  double error = 0;           // relative RMS difference of y from our own kernels' y
   double gradient_error = 0;  // relative RMS difference of the parameters' gradients from our own
                               // kernels'
   bool agrees = false;        // and repeats give the same bits

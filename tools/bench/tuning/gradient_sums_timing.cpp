@@ -60,8 +60,8 @@ class Ways {
     const Memory& dx = memory_.at(kDx);
     const Memory kept = context_.allocate(dx.bytes());
     const auto off = [&] {
-      return gpu::largest_error(context_, dx.data(), kept.data(), tiles_.rows * tiles_.channels,
-                                image_type(precision));
+      return gpu::relative_error(context_, dx.data(), kept.data(), tiles_.rows * tiles_.channels,
+                                 image_type(precision));
     };
     plain_.run();
     context_.cuda().copy(kept.data(), dx.data(), dx.bytes());

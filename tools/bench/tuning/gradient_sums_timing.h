@@ -10,8 +10,9 @@ namespace rk {
 
 struct GradientSumsTiming {
   double graph_ms = 0, kernel_ms = 0;  // both including the gradient itself, medians
-  // The larger of two differences, each relative to the largest value: the graph's gradient from
-  // the one computed without sums, and the graph's sums from our kernel's over that gradient.
+  // The larger of two differences: of the graph's gradient from the one computed without sums, as
+  // gpu::relative_error(); of the graph's sums from our kernel's over that gradient, relative to
+  // the largest sum.
   double error = 0;
   bool agrees = false;  // and repeats give the same bits
 };

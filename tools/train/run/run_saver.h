@@ -44,7 +44,7 @@ class RunSaver {
   // The end of a message: from what --resume auto goes on if nothing more is saved.
   std::string saved_before() const;
   double seconds() const { return seconds_; }  // of the last save; 0: none yet
-  // Since the last save, or the last restart() of the clock.
+  // Since the last save, or the last restart_clock().
   double minutes_since() const;
   void restart_clock() { saved_at_ = std::chrono::steady_clock::now(); }
 

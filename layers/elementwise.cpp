@@ -1,4 +1,4 @@
-#include "layers/activation.h"
+#include "layers/elementwise.h"
 
 #include "engine/base/error.h"
 #include "kernels/blocks/elementwise_block.h"

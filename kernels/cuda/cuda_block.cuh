@@ -1,4 +1,4 @@
-// BlockTeam: a row's team on a GPU is one block of 256 threads. At the size of a batch its 8 warps
+// A block of a GPU's threads. A row's team is one block of 256: at the size of a batch its 8 warps
 // hide each other's latencies, and the hundreds of rows fill the GPU.
 #pragma once
 
@@ -38,7 +38,5 @@ class CudaBlock {
   static constexpr unsigned kAll = 0xFFFFFFFFU;
   BlockMemory* memory_;
 };
-
-using BlockTeam = BlockTeamOver<CudaBlock>;
 
 }  // namespace rk

@@ -1,4 +1,4 @@
-#include "tools/cli/gpu.h"
+#include "tools/cli/precision_on_cpu.h"
 
 #include "engine/base/error.h"
 
