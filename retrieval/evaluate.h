@@ -42,7 +42,7 @@ struct PerQuery {
   std::vector<std::int64_t> first_hit_rank;      // rank_1; 0 if R = 0
   std::vector<std::int64_t> num_relevant, num_candidates;
 
-  static constexpr std::int64_t kBytes = 6 * 8;  // of a query
+  static constexpr std::int64_t kBytes = std::int64_t{6} * 8;  // of a query
 };
 
 struct Metrics {
