@@ -5,7 +5,7 @@
 #include "engine/base/parallel.h"
 #include "retrieval/class_distances.h"
 #include "retrieval/passes/class_order.h"
-#include "retrieval/passes/device_score_pass.h"
+#include "retrieval/passes/gpu_score_pass.h"
 #include "retrieval/passes/largest_score.h"
 #include "retrieval/passes/pair_statistics.h"
 #include "retrieval/passes/positives.h"
@@ -122,7 +122,7 @@ void check(const EmbeddingView& queries, const EmbeddingView* gallery) {
 std::unique_ptr<ScorePass> make_pass(const Context& context, const ClassOrder& order,
                                      const EmbeddingView& queries, const EmbeddingView* gallery,
                                      bool symmetric) {
-  if (context.on_gpu()) return make_device_score_pass(context, order, queries, gallery);
+  if (context.on_gpu()) return make_gpu_score_pass(context, order, queries, gallery);
   return make_host_score_pass(context, order, queries, gallery, symmetric);
 }
 

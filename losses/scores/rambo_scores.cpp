@@ -6,7 +6,7 @@
 #include "engine/device/packed_memory.h"
 #include "kernels/launch_on_gpu.h"
 #include "losses/frame/pending_loss.h"
-#include "losses/scores/device_ranking.h"
+#include "losses/scores/gpu_ranking.h"
 #include "losses/scores/ranking.h"
 
 #include <algorithm>
@@ -192,7 +192,7 @@ class GpuRanker final : public Ranker<float> {
 
  private:
   Rankings<float> what_;
-  DeviceRanking ranking_;
+  GpuRanking ranking_;
   std::size_t by_class_ = 0, overall_ = 0, targets_ = 0;  // offsets in packed_
   PackedMemory packed_;
 };

@@ -1,6 +1,7 @@
 // Average precision of one long ranking and its black-box gradient (Rolinek et al. 2020; the rules
-// of kernels/rows/rambo_row.h), for 1e3 to 1e8 scores with 0/1 targets. Unlike there, v = s -+
-// margin / 2 is rounded to S before it is ranked, and values that become equal are ties.
+// of kernels/rows/rambo_row.h) on the CPU (on a GPU: losses/scores/gpu_ranking.h), for 1e3 to 1e8
+// scores with 0/1 targets. Unlike in a row, v = s -+ margin / 2 is rounded to S before ranking, and
+// values that become equal are ties.
 //
 // One stable radix sort ranks everything. In the backward pass only the positives move, so only
 // they are sorted again, and one merge with the negatives, whose order stays, gives every new rank.

@@ -1,6 +1,6 @@
 // How evaluate() computes scores: first those of the positives, then all others, which are counted
 // against them. On the CPU each thread computes tiles (retrieval/passes/score_tiles.h); on a GPU
-// tiles have thousands of rows (retrieval/passes/device_score_pass.h).
+// tiles have thousands of rows (retrieval/passes/gpu_score_pass.h).
 #pragma once
 
 #include "engine/device/context.h"

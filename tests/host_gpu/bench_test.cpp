@@ -74,8 +74,7 @@ TEST(DeviceBench, RankingAndProducts) {
     scores.push_back(static_cast<float>(i * 37 % 1000) / 1000.0F);
     targets.push_back(i % 10 == 0 ? 1 : 0);
   }
-  const DeviceRankTimes times =
-      time_device_ranking(gpu, parse_loss("rambo_map"), scores, targets, 2);
+  const DeviceRankTimes times = time_gpu_ranking(gpu, parse_loss("rambo_map"), scores, targets, 2);
   EXPECT_GT(times.total.least, 0);
   EXPECT_GT(times.sort.least, 0);
   EXPECT_GT(times.bytes, 8 * 5000);

@@ -2,7 +2,7 @@
 #include "retrieval/evaluate.h"
 
 #include "engine/base/error.h"
-#include "retrieval/passes/device_score_pass.h"
+#include "retrieval/passes/gpu_score_pass.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/retrieval/brute_force.h"
 #include "tests/retrieval/made_up_sets.h"

@@ -4,7 +4,7 @@
 #include "engine/device/cuda/timer.h"
 #include "engine/system/signals.h"
 #include "kernels/cuda/sort.h"
-#include "retrieval/passes/device_score_pass.h"
+#include "retrieval/passes/gpu_score_pass.h"
 #include "tools/bench/work_timer.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ constexpr int kWarmUp = 5;  // clocks rise, kernels are loaded
 
 }  // namespace
 
-DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec,
-                                    std::span<const float> scores,
-                                    std::span<const std::uint8_t> targets, int repeats) {
+DeviceRankTimes time_gpu_ranking(const Context& context, const LossSpec& spec,
+                                 std::span<const float> scores,
+                                 std::span<const std::uint8_t> targets, int repeats) {
   const auto n = static_cast<std::int64_t>(scores.size());
   const auto loss = make_loss<float>(spec);
   loss->allocate(context, {.rows = n, .memory = 0, .dim = 0, .classes = 1});

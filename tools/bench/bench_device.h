@@ -17,11 +17,11 @@ struct DeviceRankTimes {
 };
 
 // Times value and gradient of `spec` on one ranking, alternating with just a sort of as many pairs.
-DeviceRankTimes time_device_ranking(const Context& context, const LossSpec& spec,
-                                    std::span<const float> scores,
-                                    std::span<const std::uint8_t> targets, int repeats);
+DeviceRankTimes time_gpu_ranking(const Context& context, const LossSpec& spec,
+                                 std::span<const float> scores,
+                                 std::span<const std::uint8_t> targets, int repeats);
 
-// Milliseconds of only the products of an evaluation (retrieval/passes/device_score_pass.h).
+// Milliseconds of only the products of an evaluation (retrieval/passes/gpu_score_pass.h).
 double device_products_ms(const CudaContext& cuda, std::int64_t queries, std::int64_t gallery,
                           std::int64_t dim);
 

@@ -52,8 +52,7 @@ class BenchRank final : public Command {
           random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
     });
     if (context.on_gpu()) {
-      report_gpu(common, spec, context,
-                 time_device_ranking(context, spec, scores, targets, repeats_));
+      report_gpu(common, spec, context, time_gpu_ranking(context, spec, scores, targets, repeats_));
       return;
     }
     const auto loss = make_loss<float>(spec);

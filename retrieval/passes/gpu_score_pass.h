@@ -24,8 +24,8 @@ std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_
 
 // On the GPU of `context`. `context`, `order` and the rows must outlive the pass. gallery ==
 // nullptr: the queries are searched among themselves.
-std::unique_ptr<ScorePass> make_device_score_pass(const Context& context, const ClassOrder& order,
-                                                  const EmbeddingView& queries,
-                                                  const EmbeddingView* gallery);
+std::unique_ptr<ScorePass> make_gpu_score_pass(const Context& context, const ClassOrder& order,
+                                               const EmbeddingView& queries,
+                                               const EmbeddingView* gallery);
 
 }  // namespace rk

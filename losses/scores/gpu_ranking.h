@@ -9,7 +9,7 @@
 
 namespace rk {
 
-class DeviceRanking {
+class GpuRanking {
  public:
   // For up to `count` scores; segmented: whether there may be more than one segment.
   void allocate(const Context& context, std::int64_t count, bool segmented);

@@ -1,4 +1,4 @@
-#include "losses/scores/device_ranking.h"
+#include "losses/scores/gpu_ranking.h"
 
 #include "engine/base/error.h"
 #include "kernels/cuda/sort.h"
@@ -9,7 +9,7 @@
 
 namespace rk {
 
-void DeviceRanking::allocate(const Context& context, std::int64_t count, bool segmented) {
+void GpuRanking::allocate(const Context& context, std::int64_t count, bool segmented) {
   expect(count < std::int64_t{1} << 31, "[ranking] expected fewer than 2^31 scores, got {}", count);
   const auto room = [&](std::int64_t elements, std::size_t bytes) {
     return context.allocate(static_cast<std::size_t>(elements) * bytes);
@@ -29,8 +29,8 @@ void DeviceRanking::allocate(const Context& context, std::int64_t count, bool se
       context.allocate(segmented ? std::max(single, sort_bytes<std::uint64_t>(count)) : single);
 }
 
-void DeviceRanking::rank(const Context& context, const RankingInput& input, double share,
-                         double* loss) const {
+void GpuRanking::rank(const Context& context, const RankingInput& input, double share,
+                      double* loss) const {
   if (input.segments == 1) {
     rank_with<std::uint32_t>(context, input, share, loss);
   } else {
@@ -39,8 +39,8 @@ void DeviceRanking::rank(const Context& context, const RankingInput& input, doub
 }
 
 template <class Key>
-void DeviceRanking::rank_with(const Context& context, const RankingInput& input, double share,
-                              double* loss) const {
+void GpuRanking::rank_with(const Context& context, const RankingInput& input, double share,
+                           double* loss) const {
   const CudaStream stream = context.stream();
   RankingArrays<Key> at;
   static_cast<RankingInput&>(at) = input;
@@ -88,7 +88,7 @@ void DeviceRanking::rank_with(const Context& context, const RankingInput& input,
                                    input.accumulate, loss});
 }
 
-std::int64_t DeviceRanking::bytes() const {
+std::int64_t GpuRanking::bytes() const {
   std::size_t total = above_.bytes() + place_.bytes() + values_.bytes() + rests_.bytes() +
                       counts_.bytes() + partial_.bytes() + workspace_.bytes();
   for (int k = 0; k < 3; ++k) total += keys_[k].bytes() + items_[k].bytes();

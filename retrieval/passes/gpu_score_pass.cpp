@@ -1,4 +1,4 @@
-#include "retrieval/passes/device_score_pass.h"
+#include "retrieval/passes/gpu_score_pass.h"
 
 #include "engine/base/integers.h"
 #include "engine/base/parallel.h"
@@ -83,10 +83,10 @@ template <class T> DeviceBuffer zeros(const Context& context, std::int64_t count
   return out;
 }
 
-class DeviceScorePass final : public ScorePass {
+class GpuScorePass final : public ScorePass {
  public:
-  DeviceScorePass(const Context& context, const ClassOrder& order, const EmbeddingView& queries,
-                  const EmbeddingView* gallery)
+  GpuScorePass(const Context& context, const ClassOrder& order, const EmbeddingView& queries,
+               const EmbeddingView* gallery)
       : context_(context),
         order_(order),
         dim_(queries.dim),
@@ -300,10 +300,10 @@ std::int64_t device_score_bytes(std::int64_t rows, std::int64_t dim, std::int64_
   return held + std::max(check, counting);
 }
 
-std::unique_ptr<ScorePass> make_device_score_pass(const Context& context, const ClassOrder& order,
-                                                  const EmbeddingView& queries,
-                                                  const EmbeddingView* gallery) {
-  return std::make_unique<DeviceScorePass>(context, order, queries, gallery);
+std::unique_ptr<ScorePass> make_gpu_score_pass(const Context& context, const ClassOrder& order,
+                                               const EmbeddingView& queries,
+                                               const EmbeddingView* gallery) {
+  return std::make_unique<GpuScorePass>(context, order, queries, gallery);
 }
 
 }  // namespace rk
