@@ -7,8 +7,8 @@
 #include "layers/gpu/gradient_sums.h"
 #include "layers/graphs/graph_runner.h"
 #include "tests/cuda/gpu.h"
-#include "tests/cuda/program_floats.h"
 #include "tests/support/node_harness.h"
+#include "tests/support/program_tensors.h"
 #include "tests/support/within.h"
 
 #include <gtest/gtest.h>
@@ -129,7 +129,8 @@ Result run(const Context& context, const NetworkCase& network) {
     program.forward();
     program.count_forward();
     result.embeddings = program.read(built.embeddings);
-    write(program, program.gradient(built.embeddings), noise(network.batch * spec.dim, 77));
+    write(program, built.embeddings, program.gradient_of(built.embeddings),
+          noise(network.batch * spec.dim, 77));
     program.backward();
   }
   parameters.download();
