@@ -9,9 +9,11 @@
 #include <barrier>
 #include <bit>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rk::race {
@@ -20,6 +22,43 @@ namespace rk::race {
 struct SyncPlace {
   std::string file;
   unsigned line = 0;
+};
+
+// Threads that are started once and work together, again and again: under ThreadSanitizer a thread
+// costs more than most blocks compute.
+class Lockstep {
+ public:
+  explicit Lockstep(int count) : begin_(count + 1), end_(count + 1) {
+    for (int thread = 0; thread < count; ++thread) {
+      threads_.emplace_back([this, thread] {
+        while (true) {
+          begin_.arrive_and_wait();
+          if (!work_) return;
+          work_(thread);
+          end_.arrive_and_wait();
+        }
+      });
+    }
+  }
+  Lockstep(const Lockstep&) = delete;
+  Lockstep& operator=(const Lockstep&) = delete;
+  ~Lockstep() {
+    work_ = nullptr;
+    begin_.arrive_and_wait();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Runs work(thread) on every thread and waits for them.
+  void run(std::function<void(int)> work) {
+    work_ = std::move(work);
+    begin_.arrive_and_wait();
+    end_.arrive_and_wait();
+  }
+
+ private:
+  std::barrier<> begin_, end_;
+  std::function<void(int)> work_;
+  std::vector<std::thread> threads_;
 };
 
 template <int kWarpsOfBlock, int kLanesOfWarp> struct BlockStateOf {
@@ -41,6 +80,7 @@ template <int kWarpsOfBlock, int kLanesOfWarp> struct BlockStateOf {
   BlockMemory memory;
   std::vector<SyncPlace> syncs;  // seen so far; written by thread 0 alone
   SyncPlace dropped;             // the sync() that does nothing
+  Lockstep threads{kThreads};
 };
 
 template <class State> class EmulatedBlockOf {
@@ -111,19 +151,14 @@ using EmulatedBlock = EmulatedBlockOf<BlockState>;
 using WideBlockState = BlockStateOf<8, 32>;
 using EmulatedTeam = BlockTeam<EmulatedBlock>;
 
-// Runs work(block) on every thread of `blocks` blocks, one block after another. The threads are
-// started once: a thread under ThreadSanitizer costs more than most blocks compute.
+// Runs work(block) on every thread of `blocks` blocks, one block after another.
 template <class State, class F> void run_blocks(State& state, int blocks, F&& work) {
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < State::kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      for (int index = 0; index < blocks; ++index) {
-        work(EmulatedBlockOf<State>(state, thread, index, blocks));
-        state.block.arrive_and_wait();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  state.threads.run([&](int thread) {
+    for (int index = 0; index < blocks; ++index) {
+      work(EmulatedBlockOf<State>(state, thread, index, blocks));
+      state.block.arrive_and_wait();
+    }
+  });
 }
 
 }  // namespace rk::race

@@ -25,42 +25,67 @@ std::size_t place(const Tensor& tensor, std::size_t i) {
   return i / row * static_cast<std::size_t>(tensor.row_stride) + i % row;
 }
 
+// f(i, at) for each element i, which lies at `at`.
+template <class F> void for_each_place(const Tensor& tensor, std::size_t elements, F&& f) {
+  if (tensor.row_stride == 0) {
+    for (std::size_t i = 0; i < elements; ++i) f(i, i);
+  } else {
+    for (std::size_t i = 0; i < elements; ++i) f(i, place(tensor, i));
+  }
+}
+
 Values load(const Tensor& tensor, const void* data) {
   Values values(static_cast<std::size_t>(tensor.elements()));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::size_t at = place(tensor, i);
-    switch (tensor.type) {
-      case DType::kFloat16:
-        values[i] = static_cast<double>(from_float16(static_cast<const Float16*>(data)[at].bits));
-        break;
-      case DType::kBfloat16:
-        values[i] = static_cast<double>(from_bfloat16(static_cast<const Bfloat16*>(data)[at].bits));
-        break;
-      case DType::kUint8:
-        values[i] = static_cast<const std::uint8_t*>(data)[at / 8] >> (at % 8) & 1;
-        break;
-      default: values[i] = static_cast<double>(static_cast<const float*>(data)[at]);
-    }
+  const auto each = [&](auto&& value) {
+    for_each_place(tensor, values.size(), [&](std::size_t i, std::size_t at) {
+      values[i] = static_cast<double>(value(at));
+    });
+  };
+  switch (tensor.type) {
+    case DType::kFloat16:
+      each([halves = static_cast<const Float16*>(data)](auto at) {
+        return from_float16(halves[at].bits);
+      });
+      break;
+    case DType::kBfloat16:
+      each([halves = static_cast<const Bfloat16*>(data)](auto at) {
+        return from_bfloat16(halves[at].bits);
+      });
+      break;
+    case DType::kUint8:
+      each([bits = static_cast<const std::uint8_t*>(data)](auto at) {
+        return bits[at / 8] >> (at % 8) & 1;
+      });
+      break;
+    default: each([floats = static_cast<const float*>(data)](auto at) { return floats[at]; });
   }
   return values;
 }
 
 void store(const Tensor& tensor, const Values& values, void* data) {
-  if (tensor.type == DType::kUint8)
-    std::fill_n(static_cast<std::byte*>(data), tensor.bytes(), std::byte{0});
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto rounded = static_cast<float>(values[i]);
-    const std::size_t at = place(tensor, i);
-    switch (tensor.type) {
-      case DType::kFloat16: static_cast<Float16*>(data)[at] = {to_float16(rounded)}; break;
-      case DType::kBfloat16: static_cast<Bfloat16*>(data)[at] = {to_bfloat16(rounded)}; break;
-      case DType::kUint8:
-        if (values[i] != 0) {
-          static_cast<std::uint8_t*>(data)[at / 8] |= static_cast<std::uint8_t>(1U << (at % 8));
-        }
-        break;
-      default: static_cast<float*>(data)[at] = rounded;
-    }
+  const auto each = [&](auto&& put) {
+    for_each_place(tensor, values.size(),
+                   [&](std::size_t i, std::size_t at) { put(at, static_cast<float>(values[i])); });
+  };
+  switch (tensor.type) {
+    case DType::kFloat16:
+      each([halves = static_cast<Float16*>(data)](auto at, float value) {
+        halves[at] = {to_float16(value)};
+      });
+      break;
+    case DType::kBfloat16:
+      each([halves = static_cast<Bfloat16*>(data)](auto at, float value) {
+        halves[at] = {to_bfloat16(value)};
+      });
+      break;
+    case DType::kUint8:
+      std::fill_n(static_cast<std::byte*>(data), tensor.bytes(), std::byte{0});
+      each([bits = static_cast<std::uint8_t*>(data)](auto at, float value) {
+        if (value != 0) bits[at / 8] |= static_cast<std::uint8_t>(1U << (at % 8));
+      });
+      break;
+    default:
+      each([floats = static_cast<float*>(data)](auto at, float value) { floats[at] = value; });
   }
 }
 
@@ -111,6 +136,35 @@ class Combination {
   std::array<const double*, 4> terms_{};
   std::size_t used_ = 0;
 };
+
+// sums[p] += the product of rows[p] and `other`, four rows at a time: a number of `other` is then
+// loaded a quarter as often.
+void add_products(const std::vector<const double*>& rows, const double* other, std::int64_t length,
+                  const std::vector<double*>& sums) {
+  std::size_t p = 0;
+  for (; p + 4 <= rows.size(); p += 4) {
+    const double *r0 = rows[p], *r1 = rows[p + 1], *r2 = rows[p + 2], *r3 = rows[p + 3];
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+    for (std::int64_t i = 0; i < length; ++i) {
+      s0 += r0[i] * other[i];
+      s1 += r1[i] * other[i];
+      s2 += r2[i] * other[i];
+      s3 += r3[i] * other[i];
+    }
+    *sums[p] += s0;
+    *sums[p + 1] += s1;
+    *sums[p + 2] += s2;
+    *sums[p + 3] += s3;
+  }
+  for (; p < rows.size(); ++p) {
+    const double* row = rows[p];
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < length; ++i) sum += row[i] * other[i];
+    *sums[p] += sum;
+  }
+}
 
 // One run of a graph.
 class Run {
@@ -209,17 +263,13 @@ class Run {
       }
     }
     double *image = at(x).data(), *weight = at(w).data(), *result = at(y).data();
-    const bool forward = operation.op == Graph::Op::kConv;
     // Some pixels at a time, which stay in the cache while all weights pass, some channels at once.
     constexpr std::size_t kPixels = 8;
     constexpr std::int64_t kChannels = 8;
-    const std::int64_t channels = forward ? inputs : outputs;
-    Values columns(forward ? static_cast<std::size_t>(inputs * outputs) : 0);  // of a tap, by input
+    std::vector<const double*> rows;
+    std::vector<double*> sums_of_rows;
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       const auto weights = [&](std::int64_t o) { return weight + (o * taps + tap) * inputs; };
-      for (std::int64_t i = 0; i < std::ssize(columns); ++i) {
-        columns[static_cast<std::size_t>(i)] = weights(i % outputs)[i / outputs];
-      }
       const auto image_of = [&](const Pixels& pair) { return image + pair.in * inputs; };
       const auto result_of = [&](const Pixels& pair) { return result + pair.out * outputs; };
       const std::vector<Pixels> pairs = joined_by(operation, tap / shape(w)[2], tap % shape(w)[2]);
@@ -233,19 +283,25 @@ class Run {
               if (gradient != 0) sum.add(gradient, image_of(pair));  // half are 0, behind ReLU
             }
           }
-          continue;
-        }
-        for (std::int64_t channel = 0; channel < channels; channel += kChannels) {
-          const std::int64_t end = std::min(channel + kChannels, channels);
-          for (const Pixels& pair : some) {
-            Combination sum(forward ? result_of(pair) : image_of(pair), forward ? outputs : inputs);
-            for (std::int64_t c = channel; c < end; ++c) {
-              if (forward) {
-                sum.add(image_of(pair)[c], columns.data() + c * outputs);
-              } else if (const double gradient = result_of(pair)[c]; gradient != 0) {
-                sum.add(gradient, weights(c));
+        } else if (operation.op == Graph::Op::kDgrad) {
+          for (std::int64_t channel = 0; channel < outputs; channel += kChannels) {
+            const std::int64_t end = std::min(channel + kChannels, outputs);
+            for (const Pixels& pair : some) {
+              Combination sum(image_of(pair), inputs);
+              for (std::int64_t o = channel; o < end; ++o) {
+                if (const double gradient = result_of(pair)[o]; gradient != 0) {
+                  sum.add(gradient, weights(o));
+                }
               }
             }
+          }
+        } else {
+          rows.clear();
+          for (const Pixels& pair : some) rows.push_back(image_of(pair));
+          for (std::int64_t o = 0; o < outputs; ++o) {
+            sums_of_rows.clear();
+            for (const Pixels& pair : some) sums_of_rows.push_back(result_of(pair) + o);
+            add_products(rows, weights(o), inputs, sums_of_rows);
           }
         }
       }
