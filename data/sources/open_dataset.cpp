@@ -251,7 +251,14 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
   const HoldOut how = hold_out(spec);
   const std::vector<Split> own = kind.splits(spec);
   const std::vector<Split> splits = distinct_splits(spec, own);
-  const bool whole = own.empty() && how.share == 0 && split != Split::kVal;
+  const bool undivided = own.empty() && how.share == 0;
+  const bool whole = undivided && (split == Split::kTrain || split == Split::kTest);
+  if (undivided && !whole) {
+    fail<InputError>("{}: no {} split, for it is not divided; {}", spec.text(), name_of(split),
+                     split == Split::kVal
+                         ? "hold classes out with val_classes=0.2"
+                         : "give data that has one, or leave the split out (eval: --split)");
+  }
   if (!whole && !contains(splits, split)) {
     fail<InputError>(
         "{}: no {} split, there is {}; {}", spec.text(), name_of(split), split_list(splits, ", "),

@@ -1,5 +1,6 @@
 #include "engine/device/context.h"
 
+#include "engine/base/english.h"
 #include "engine/base/note.h"
 #include "engine/base/parallel.h"
 #include "engine/base/thread_limit.h"
@@ -101,8 +102,8 @@ std::string Context::gpu_name() const { return on_gpu() ? cuda_->name() : ""; }
 
 std::string Context::describe() const {
   const dnnl::version_t* version = dnnl::version();
-  return fmt::format("{}, oneDNN {}.{}.{}, {} threads", processor(), version->major, version->minor,
-                     version->patch, threads_);
+  return fmt::format("{}, oneDNN {}.{}.{}, {}", processor(), version->major, version->minor,
+                     version->patch, counted(threads_, "thread"));
 }
 
 }  // namespace rk

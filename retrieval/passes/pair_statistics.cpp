@@ -60,11 +60,14 @@ Wins wins_by_bins(const std::vector<double>& positive, const std::vector<double>
 // 32-bit counters (`small`) keep the bins in use inside the first-level cache; flush() adds them to
 // `fine` before they can overflow.
 struct PairStatistics::Histogram {
-  explicit Histogram(bool with_jsd)
-      : fine(kFineBins, 0), jsd(with_jsd ? kJsdBins : 0, 0), small(kFineBins, 0) {}
+  Histogram(bool with_jsd, std::int64_t most_in_small)
+      : fine(kFineBins, 0),
+        jsd(with_jsd ? kJsdBins : 0, 0),
+        small(kFineBins, 0),
+        most(most_in_small) {}
 
   void add(const std::int32_t* auc_bins, const std::int32_t* jsd_bins, std::int64_t n) {
-    if (pending + n > std::numeric_limits<std::int32_t>::max()) flush();
+    if (pending + n > most) flush();
     pending += n;
     std::uint32_t* counters = small.data();
     // Two bins per load: loads and stores are the bottleneck of counting.
@@ -89,16 +92,18 @@ struct PairStatistics::Histogram {
 
   std::vector<std::int64_t> fine, jsd;
   std::vector<std::uint32_t> small;
+  std::int64_t most;
   std::int64_t pending = 0;
 };
 
-PairStatistics::PairStatistics(int members, std::int64_t rows, double largest_score)
+PairStatistics::PairStatistics(int members, std::int64_t rows, double largest_score,
+                               std::int64_t most_in_small)
     : nested_(largest_score == 0 || (largest_score >= kNarrow && largest_score <= kUnit)),
       inverse_(nested_ ? 1.0 : 1.0 / largest_score),
       negative_moments_(static_cast<std::size_t>(rows / ScoreTiles::kTileRows + 1)),
-      positive_histogram_(std::make_unique<Histogram>(!nested_)) {
+      positive_histogram_(std::make_unique<Histogram>(!nested_, most_in_small)) {
   for (int i = 0; i < members; ++i) {
-    negative_histograms_.push_back(std::make_unique<Histogram>(!nested_));
+    negative_histograms_.push_back(std::make_unique<Histogram>(!nested_, most_in_small));
   }
 }
 

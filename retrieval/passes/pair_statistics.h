@@ -13,6 +13,7 @@
 #include "retrieval/passes/score_tiles.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,8 +24,10 @@ namespace rk {
 class PairStatistics {
  public:
   // `largest_score`: a bound on |score|. `rows`: number of rows of the whole pass; fixes the order
-  // of summation.
-  PairStatistics(int members, std::int64_t rows, double largest_score);
+  // of summation. `most_in_small`: how many pairs the 32-bit counters of a histogram take before
+  // they are added to those of 64 bits; 256 to 2^32 - 1.
+  PairStatistics(int members, std::int64_t rows, double largest_score,
+                 std::int64_t most_in_small = std::numeric_limits<std::uint32_t>::max());
   ~PairStatistics();
   PairStatistics(const PairStatistics&) = delete;
   PairStatistics& operator=(const PairStatistics&) = delete;

@@ -17,6 +17,8 @@ std::string value_of(const ReportFacts& facts, const std::string& name) {
 
 }  // namespace
 
+std::string shown_value(const std::string& value) { return value.empty() ? "not given" : value; }
+
 std::vector<DifferingFact> differing_facts(const ReportFacts& first, const ReportFacts& second) {
   if (first.empty() || second.empty()) return {};
   std::vector<DifferingFact> out;
@@ -34,8 +36,7 @@ std::vector<DifferingFact> differing_facts(const ReportFacts& first, const Repor
 std::string facts_list(const ReportFacts& facts) {
   std::string out = "<dl>\n";
   for (const auto& [name, value] : facts) {
-    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name),
-                       escaped(value.empty() ? "none" : value));
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(shown_value(value)));
   }
   return out + "</dl>\n";
 }

@@ -14,6 +14,9 @@ struct DifferingFact {
   std::string first, second;  // empty: it is not among those facts
 };
 
+// The value as people read it: "not given" if it is empty. ("none" is a word of some settings.)
+std::string shown_value(const std::string& value);
+
 // Facts of which the values differ, in the order of `first`, then those that only `second` has;
 // none if one side has no facts at all, of which nothing is known then.
 std::vector<DifferingFact> differing_facts(const ReportFacts& first, const ReportFacts& second);

@@ -294,7 +294,7 @@ std::string settings_section(const Report& report) {
   for (const DifferingFact& fact : differing_facts(a.settings, b.settings)) {
     body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td><td class=\"text\">{}</td></tr>\n",
-        escaped(fact.name), escaped(fact.first), escaped(fact.second));
+        escaped(fact.name), escaped(shown_value(fact.first)), escaped(shown_value(fact.second)));
   }
   if (body.empty()) return "<p>Both runs were trained with the same settings.</p>\n";
   return table({{"Setting"}, {escaped(a.name), "text"}, {escaped(b.name), "text"}}, body);

@@ -147,6 +147,28 @@ TEST(RandomResizedWindow, EveryPlaceIsAsLikely) {
   for (const int times : down) EXPECT_NEAR(times, 1300, 4 * 33.4);
 }
 
+// Ten windows are drawn before the centre is taken. A square of a share of the area uniform in
+// [0.28, 0.78] fits into 300 x 100 pixels where its side is at most 100 when rounded: one in nine.
+TEST(RandomResizedWindow, TriesTenTimes) {
+  AugmentOptions options;
+  options.area_min = 0.28;
+  options.area_max = 0.78;
+  options.ratio_min = options.ratio_max = 1;
+  constexpr int kDraws = 20000;
+  int centred = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    CounterRandom random(11, 0, static_cast<std::uint64_t>(i));
+    const Box box = random_resized_window(300, 100, options, random);
+    centred += box.width == 100 && box.left == 100 ? 1 : 0;
+  }
+  const double fits = (100.5 * 100.5 / 30000 - 0.28) / 0.5;
+  // Of those of 100 pixels that fit, 1 of 201 stands in the middle.
+  const double whole = (100.5 * 100.5 - 99.5 * 99.5) / 30000 / 0.5 / fits / 201;
+  const double none = std::pow(1 - fits, 10);
+  const double share = none + (1 - none) * whole;
+  EXPECT_NEAR(centred, share * kDraws, 5 * std::sqrt(share * kDraws));
+}
+
 TEST(RandomResizedWindow, FallsBackToTheCentreOfNarrowPictures) {
   const AugmentOptions options;
   CounterRandom random(0, 0, 0);
@@ -440,6 +462,8 @@ TEST(AugmentFlag, ReadsAndWritesEveryValue) {
   EXPECT_EQ(options.rotation, 10);
   EXPECT_FALSE(options.fill_border);
   EXPECT_EQ(options.fill[2], 255);
+  EXPECT_EQ(parse_augment("fill=black", options).fill, (std::array<std::uint8_t, 3>{0, 0, 0}));
+  EXPECT_EQ(parse_augment("fill=7", options).fill, (std::array<std::uint8_t, 3>{7, 7, 7}));
   const std::string text = augment_text(options);
   EXPECT_EQ(augment_text(parse_augment(text, base)), text);
   EXPECT_EQ(augment_text(parse_augment("none", options)), text);  // names nothing, changes nothing

@@ -65,6 +65,19 @@ TEST(Folder, CategoriesAndSplits) {
   EXPECT_TRUE(holds(input_error(folder.spec(), Split::kVal), "no val split, there is train, test"));
 }
 
+// Classes alone are the whole of training and of testing, and no side of a test.
+TEST(Folder, ClassesAloneHaveNoOtherSplit) {
+  const PictureFolder folder;
+  for (const char* name : {"a/1.png", "b/1.png"}) folder.picture(name, 1);
+  for (const Split split : {Split::kTrain, Split::kTest}) {
+    EXPECT_EQ(open_dataset(folder.spec(), split).part(), "the whole set (no splits)");
+  }
+  EXPECT_TRUE(holds(input_error(folder.spec(), Split::kVal),
+                    "no val split, for it is not divided; hold classes out with val_classes=0.2"));
+  EXPECT_TRUE(holds(input_error(folder.spec(), Split::kQuery), "no query split, for it is not"));
+  EXPECT_TRUE(holds(input_error(folder.spec(), Split::kGallery), "or leave the split out"));
+}
+
 TEST(Folder, ChosenCategories) {
   const PictureFolder folder;
   for (const char* name : {"Latin/c1/a.png", "Japanese_(katakana)/c1/a.png", "Tagalog/c1/a.png"}) {

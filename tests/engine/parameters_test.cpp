@@ -90,14 +90,24 @@ TEST(Parameters, InitialDistributions) {
   const ParameterId uniform =
       parameters.declare("uniform", Shape{100, 100}, {Initial::Kind::kUniform, 0.25});
   parameters.initialise(Context(1), 3);
-  double squares = 0, largest = 0;
+  double squares = 0, largest = 0, smallest = 0, normal_sum = 0, uniform_sum = 0;
   for (int i = 0; i < 10000; ++i) {
-    squares += std::pow(parameters.value(normal)[i], 2.0);
-    largest = std::max(largest, std::abs(static_cast<double>(parameters.value(uniform)[i])));
+    const auto n = static_cast<double>(parameters.value(normal)[i]);
+    const auto u = static_cast<double>(parameters.value(uniform)[i]);
+    squares += n * n;
+    normal_sum += n;
+    uniform_sum += u;
+    largest = std::max(largest, u);
+    smallest = std::min(smallest, u);
   }
   EXPECT_NEAR(std::sqrt(squares / 10000), 0.25, 0.25 * 5 / std::sqrt(20000.0));  // 5 deviations
   EXPECT_LE(largest, 0.25);
   EXPECT_GE(largest, 0.249);
+  EXPECT_GE(smallest, -0.25);
+  EXPECT_LE(smallest, -0.249);
+  // Means of both signs: five standard errors.
+  EXPECT_NEAR(normal_sum / 10000, 0, 5 * 0.25 / 100);
+  EXPECT_NEAR(uniform_sum / 10000, 0, 5 * 0.25 / std::sqrt(3.0) / 100);
   // Some of ten thousand floats are equal by chance, but no stretch of them comes again.
   for (const ParameterId id : {normal, uniform}) {
     const std::set<float> different(parameters.value(id), parameters.value(id) + 10000);

@@ -220,7 +220,7 @@ TEST_F(Containers, LimitsOfProcessorsAndMemoryAreThoseOfTheContainer) {
   const Finished one = inside(groups("50000", "max"), without_threads(on_pictures("one")));
   ASSERT_EQ(one.code, 0) << one.err;
   const json start = json::parse(file_text(in("one/run.json"))).at("starts")[0];
-  EXPECT_TRUE(holds(start["environment"], "1 threads"));
+  EXPECT_TRUE(holds(start["environment"], ", 1 thread"));
   // Too little memory for the run and its save must be reported before the first step, with exit
   // code 5 (the machine's fault).
   const Finished small = inside(groups("max", std::to_string(96 << 20)),

@@ -145,6 +145,14 @@ TEST(DeviceEvaluate, GalleryCamerasAndGroups) {
 
 TEST(DeviceEvaluate, MoreThanOneTileEachWay) { expect_same(grid_set(8300, 3, 900)); }
 
+// Rows are uploaded in pieces of 4 MiB: of 256 rows here.
+TEST(DeviceEvaluate, RowsOfSeveralPieces) {
+  const EmbeddingSet queries = grid_set(600, 4096, 60);
+  const EmbeddingSet gallery = grid_set(300, 4096, 60, 0, 2);
+  expect_same(queries);
+  expect_same(queries, &gallery);
+}
+
 // All tiles have one shape: what is computed beyond the scores must stay small for any number of
 // rows.
 TEST(DeviceEvaluate, TilesHoldLittleElse) {

@@ -256,6 +256,42 @@ TEST(ResNet, AStepRepeatsItself) {
   EXPECT_EQ(model.running(), running);
 }
 
+// He et al. 2015, for the gradient's sake: variance 2 / fan-out; normalisations begin as the
+// identity.
+TEST(ResNet, StartsFromKaimingsNormal) {
+  Model model(small_spec("resnet18"), {.gradients = true}, 2);
+  const Parameters& parameters = model.parameters();
+  int convolutions = 0, normalisations = 0;
+  for (std::size_t i = 0; i < parameters.entries().size(); ++i) {
+    const Parameters::Entry& entry = parameters.entries()[i];
+    const float* values = parameters.value(static_cast<ParameterId>(i));
+    const std::int64_t count = entry.elements();
+    if (entry.shape.rank() == 4) {
+      ++convolutions;
+      double sum = 0, squares = 0;
+      for (std::int64_t j = 0; j < count; ++j) {
+        const auto value = static_cast<double>(values[j]);
+        sum += value;
+        squares += value * value;
+      }
+      const auto n = static_cast<double>(count);
+      const double deviation =
+          std::sqrt(2.0 / static_cast<double>(entry.shape[0] * entry.shape[2] * entry.shape[3]));
+      // Six standard errors: some twenty tensors are drawn.
+      EXPECT_NEAR(std::sqrt(squares / n), deviation, deviation * 6 / std::sqrt(2 * n))
+          << entry.name;
+      EXPECT_NEAR(sum / n, 0, deviation * 6 / std::sqrt(n)) << entry.name;
+    } else if (entry.name.find("bn") != std::string::npos) {
+      ++normalisations;
+      const float all = entry.name.ends_with(".weight") ? 1.0F : 0.0F;
+      EXPECT_TRUE(std::all_of(values, values + count, [&](float value) { return value == all; }))
+          << entry.name;
+    }
+  }
+  EXPECT_EQ(convolutions, 20);
+  EXPECT_GE(normalisations, 34);
+}
+
 TEST(Networks, FrozenRunningStatisticsStayBitEqual) {
   for (const std::string& arch : network_names()) {
     Model model(small_spec(arch, BatchNormMode::kRunning), {.gradients = true}, 2, 2,

@@ -36,6 +36,8 @@ TEST(GpuPlans, RefusesOtherFilesNamingTheLine) {
   EXPECT_NE(message("").find("empty"), std::string::npos);
   EXPECT_NE(message("graph\tengine\ttime\n").find("line 1"), std::string::npos);
   EXPECT_NE(message("# GPU\ngraph engine\n").find("line 2"), std::string::npos);
+  EXPECT_NE(message("# GPU\ngraph\tengine\t1 ms\ngraph\tengine\n").find("line 3"),
+            std::string::npos);
   EXPECT_EQ(message("# GPU\ngraph\tengine\t1 ms\n"), "");
 }
 

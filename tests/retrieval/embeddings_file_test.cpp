@@ -58,6 +58,20 @@ TEST(EmbeddingsFile, NamesThatWouldBeCutOffAreRefused) {
   EXPECT_EQ(read_embeddings(path).classes, set.classes);
 }
 
+// Classes of two files are matched by name: two labels of one name would be taken for one class.
+TEST(EmbeddingsFile, AClassNamedTwiceIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "e.h5").string();
+  EmbeddingSet set;
+  set.dim = 1;
+  set.embeddings = {1, 2, 3};
+  set.labels = {0, 1, 2};
+  set.classes = {"a", "b", "a"};
+  write_embeddings(path, set);
+  EXPECT_EQ(message_of<InputError>([&] { read_embeddings(path); }),
+            path + ": /classes names 'a' twice; give every class a name of its own");
+}
+
 TEST(EmbeddingsFile, OthersSayNothingOfWhoWroteThemAndHowPicturesWereSeen) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "e.h5").string();

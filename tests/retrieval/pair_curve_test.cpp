@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace rk {
@@ -64,6 +65,39 @@ TEST(PairCurve, AThresholdAcceptsWhatItsPointCounts) {
 
 TEST(PairCurve, ScoresOutsideTheBinsAreAcceptedLast) {
   expect_rates({1.0000001F, 0.5F, -1.0000002F}, {0.25F, -1.0F, -1.0001F, 1.00005F}, 1);
+}
+
+// Counters of 32 bits that are added up many times count what those do that never are.
+TEST(PairStatistics, SmallCountersAreAddedUpBeforeTheyOverflow) {
+  CounterRandom random(random_seed(), 2, 0);
+  for (const double largest : {1.0, 40.0}) {  // with and without bins of their own for the JSD
+    SCOPED_TRACE(largest);
+    PairStatistics whole(1, 1, largest), often(1, 1, largest, 1000);
+    std::int64_t positives = 0, negatives = 0;
+    for (int i = 0; i < 40; ++i) {
+      std::vector<float> scores(static_cast<std::size_t>(random.below(700)));
+      for (float& score : scores) score = code_score(random, 40) * static_cast<float>(largest) / 40;
+      (i % 3 == 0 ? positives : negatives) += std::ssize(scores);
+      for (PairStatistics* each : {&whole, &often}) {
+        if (i % 3 == 0) {
+          each->add_positives(scores);
+        } else {
+          each->add_negatives(0, 0, scores);
+        }
+      }
+    }
+    const PairMetrics expected = whole.result(false), got = often.result(false);
+    EXPECT_EQ(got.positives, positives);
+    EXPECT_EQ(got.negatives, negatives);
+    EXPECT_EQ(got.roc_auc, expected.roc_auc);
+    EXPECT_EQ(got.roc_auc_error_bound, expected.roc_auc_error_bound);
+    EXPECT_EQ(got.jsd, expected.jsd);
+    EXPECT_EQ(got.positive_histogram, expected.positive_histogram);
+    EXPECT_EQ(got.negative_histogram, expected.negative_histogram);
+    EXPECT_EQ(std::accumulate(got.negative_histogram.begin(), got.negative_histogram.end(),
+                              std::int64_t{0}),
+              negatives);
+  }
 }
 
 TEST(PairCurve, OneSideAloneHasNone) {

@@ -334,6 +334,47 @@ TEST(ReadRows, CamerasComeAlong) {
   EXPECT_EQ(read.paths, set.paths);
 }
 
+TEST(ReadRows, WhatLiesBesideTheRowsInAnArchiveComesAlong) {
+  const TemporaryFolder folder;
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"embeddings.npy", npy_rows({1, 2, 3, 4, 5, 6}, 3, 2)},
+      {"labels.npy", npy_labels({7, 7, 8})}};
+  const auto with = [&](const std::string& name, const std::string& bytes) {
+    auto members = rows;
+    members.emplace_back(name + ".npy", bytes);
+    folder.write("e.npz", zip_of(members));
+    return RowsToRead{(folder.path() / "e.npz").string(), "", false};
+  };
+  for (const char* name : {"cameras", "camera_ids", "camids"}) {
+    EXPECT_EQ(read_rows(with(name, npy_labels({4, 5, 6}))).set.cameras,
+              (std::vector<std::int64_t>{4, 5, 6}))
+        << name;
+  }
+  EXPECT_EQ(read_rows(with("categories", npy_labels({9, 8, 9}))).set.categories,
+            (std::vector<std::int64_t>{9, 8, 9}));
+  const auto texts = [](const std::u32string& characters, int count) {
+    return npy_bytes(npy_header("<U2", fmt::format("({},)", count)),
+                     raw_bytes(std::vector<char32_t>(characters.begin(), characters.end())));
+  };
+  for (const char* name : {"paths", "filenames", "files"}) {
+    EXPECT_EQ(read_rows(with(name, texts(U"a1b2c3", 3))).set.paths,
+              (std::vector<std::string>{"a1", "b2", "c3"}))
+        << name;
+  }
+  // Of another number than the rows, of another shape, or no integers.
+  for (const auto& [name, bytes] : std::vector<std::pair<std::string, std::string>>{
+           {"cameras", npy_labels({4, 5})},
+           {"categories", npy_labels({4, 5, 6, 7})},
+           {"cameras",
+            npy_bytes(npy_header("<i8", "(3, 1)"), raw_bytes(std::vector<std::int64_t>{4, 5, 6}))},
+           {"camids", npy_bytes(npy_header("<f4", "(3,)"), raw_bytes<float>({4, 5, 6}))},
+           {"paths", texts(U"a1b2", 2)}}) {
+    const std::string said = why(with(name, bytes));
+    EXPECT_TRUE(holds(said, "'" + name)) << said;
+    EXPECT_TRUE(said.ends_with("3 rows; mend or remove it")) << said;
+  }
+}
+
 TEST(ReadRows, NormalizedRowsHaveLengthOneAndZerosStay) {
   const TemporaryFolder folder;
   folder.write("e.npy", npy_rows({3, 4, 0, 0, -0.5F, 0}, 3, 2));

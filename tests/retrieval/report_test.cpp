@@ -296,6 +296,7 @@ TEST(Report, SaysInWhichSettingsTwoRunsDiffer) {
                                            report.runs[0].metrics.recall_at, {});
   const auto text = [&] { return read_page(report_page(report)).text; };
   EXPECT_TRUE(holds(text(), "Settings that differ"));
+  EXPECT_TRUE(holds(text(), "not given"));
   report.runs[1].settings = a;
   EXPECT_TRUE(holds(text(), "Both runs were trained with the same settings."));
   report.runs[1].settings.clear();  // of one run nothing is known

@@ -124,6 +124,23 @@ TEST(VehicleIdOfficial, InterruptionEndsIt) {
   EXPECT_FALSE(vehicleid_official(Context(2), set.view(), options));
 }
 
+// The k of the papers that made the data sets known, or of those that compare on them.
+TEST(Protocols, CountRecallAtThePapersK) {
+  const std::map<std::string, std::vector<std::int64_t>> published = {
+      {"sop", {1, 10, 100, 1000}},     {"inshop", {1, 10, 20, 30, 40, 50}},
+      {"cub", {1, 2, 4, 8}},           {"cars", {1, 2, 4, 8}},
+      {"inaturalist", {1, 4, 16, 32}}, {"vehicleid-all-vs-all", {1, 5}},
+      {"vehicleid-official", {1, 5}},  {"veri-wild", {1, 5, 10}}};
+  EXPECT_EQ(protocols().size(), published.size());
+  for (const auto& [name, recall_at] : published) {
+    const Protocol& one = protocol_named(name);
+    EXPECT_EQ(one.recall_at, recall_at) << name;
+    EXPECT_EQ(one.gallery, name == "inshop" || name == "veri-wild") << name;
+    EXPECT_EQ(one.cameras, name == "veri-wild") << name;
+    EXPECT_EQ(one.draws, name == "vehicleid-official") << name;
+  }
+}
+
 TEST(Protocols, AreNamedOnceAndCounted) {
   std::set<std::string> names;
   for (const Protocol& one : protocols()) {

@@ -341,7 +341,13 @@ TEST(Optimizer, RefusesWhatCannotBeMeant) {
   EXPECT_THROW(make({.eps = std::numeric_limits<double>::quiet_NaN()}, {}), UsageError);
   EXPECT_THROW(make({.kind = OptimizerKind::kSgd, .nesterov = true}, {}), UsageError);
   EXPECT_THROW(make({.clip_norm = -1.0}, {}), UsageError);
+  for (const double value : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(make({.kind = OptimizerKind::kSgd, .momentum = value}, {}), UsageError) << value;
+  }
   EXPECT_THROW(make({}, {{.begin = 0, .end = 5, .weight_decay = -1}}), UsageError);
+  for (const double value : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(make({}, {{.begin = 0, .end = 5, .rate_factor = value}}), UsageError) << value;
+  }
   EXPECT_THROW(make({}, {{.begin = 0, .end = 11}}), std::invalid_argument);
   EXPECT_THROW(make({}, {{.begin = 0, .end = 6}, {.begin = 5, .end = 7}}), std::invalid_argument);
 }

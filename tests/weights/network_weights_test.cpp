@@ -833,6 +833,44 @@ TEST(TorchLoader, PoolsByPowersOfSharesOfTheLargest) {
             "        return top * (x / top).pow(48).mean((2, 3), keepdim=True).pow(1 / 48)\n"));
 }
 
+// A line that is in one model's loader and missing in the other's.
+TEST(TorchLoader, ChangesTorchvisionsNetworkWhereRankinesDiffers) {
+  const auto loader = [](const char* arch, auto&& change) {
+    ModelDescription model;
+    model.arch = arch;
+    change(model);
+    return torch_loader(model, "r.safetensors");
+  };
+  const auto as_it_is = [](ModelDescription&) {};
+  const std::string plain = loader("resnet50", as_it_is);
+  const std::string max_pool = "self.body.avgpool = torch.nn.AdaptiveMaxPool2d(1)\n";
+  EXPECT_TRUE(holds(loader("resnet18", [](auto& model) { model.pool = "max"; }), max_pool));
+  const std::string strides =
+      "block.conv1.stride, block.conv2.stride = block.conv2.stride, (1, 1)\n";
+  EXPECT_TRUE(holds(loader("resnet50", [](auto& model) { model.stride_in_1x1 = true; }), strides));
+  const std::string dropout = "self.body.dropout = torch.nn.Identity()\n";
+  const std::string googlenet = loader("googlenet", as_it_is);
+  EXPECT_TRUE(holds(googlenet, dropout)) << googlenet;
+  EXPECT_TRUE(holds(googlenet, "googlenet(aux_logits=False, init_weights=False)")) << googlenet;
+  for (const std::string& line : {max_pool, strides, dropout, std::string("aux_logits")}) {
+    EXPECT_FALSE(holds(plain, line)) << line;
+  }
+}
+
+// EXIF's orientations 2 to 8, by what undoes each (as data/images/exif.h says them).
+TEST(TorchLoader, TurnsEveryOrientationBack) {
+  ModelDescription model;
+  EXPECT_FALSE(holds(torch_loader(model, "r.safetensors"), "ROTATE_90"));
+  model.upright = true;
+  const std::string loader = torch_loader(model, "r.safetensors");
+  for (const char* turn : {"2: Image.Transpose.FLIP_LEFT_RIGHT,", "3: Image.Transpose.ROTATE_180,",
+                           "4: Image.Transpose.FLIP_TOP_BOTTOM,", "5: Image.Transpose.TRANSPOSE,",
+                           "6: Image.Transpose.ROTATE_270,", "7: Image.Transpose.TRANSVERSE,",
+                           "8: Image.Transpose.ROTATE_90}"}) {
+    EXPECT_TRUE(holds(loader, turn)) << turn;
+  }
+}
+
 // A transform that holds a lambda cannot be sent to a worker process that loads pictures.
 TEST(TorchLoader, IsMadeOfWhatCanBePickled) {
   for (const bool upright : {false, true}) {

@@ -76,14 +76,14 @@ void say_settings(const std::vector<DifferingFact>& settings) {
   std::size_t names = title.size(), values = 0;
   for (const DifferingFact& each : settings) {
     names = std::max(names, each.name.size());
-    values = std::max(values, one_line(each.first).size());
+    values = std::max(values, one_line(shown_value(each.first)).size());
   }
   // A value longer than this does not move those of B in all other lines.
   values = std::min<std::size_t>(values, 36);
   print("\n  {:<{}}  {:<{}}  {}\n", title, names, "A", values, "B");
   for (const DifferingFact& each : settings) {
-    print("  {:<{}}  {:<{}}  {}\n", each.name, names, one_line(each.first), values,
-          one_line(each.second));
+    print("  {:<{}}  {:<{}}  {}\n", each.name, names, one_line(shown_value(each.first)), values,
+          one_line(shown_value(each.second)));
   }
 }
 
@@ -168,7 +168,9 @@ std::string checkpoint_of_run(const std::string& run) {
   if (!fs::is_directory(run, ignored)) return run;
   std::string best = (fs::path(run) / kBestFile).string();
   if (fs::exists(best, ignored)) return best;
-  fail<InputError>("{}: holds no {}; give a run's folder or a checkpoint", run, kBestFile);
+  fail<InputError>(
+      "{}: holds no {}; give the folder of a run that has finished an epoch, or a checkpoint", run,
+      kBestFile);
 }
 
 void compare_runs(const Context& context, const NetworkOptions& network,

@@ -170,7 +170,10 @@ class ProbeData final : public Command {
             spec.get("exif", "") == "turn" ? "turned upright by exif=turn"
                                            : "used as stored; ,exif=turn turns them upright");
     }
-    if (!data.left_out().empty()) print("  left out: {}\n", one_line(text_of(data.left_out())));
+    if (!data.left_out().empty()) {
+      print("  left out: {}\n", one_line(text_of(data.left_out())));
+      out["left_out"] = text_of(data.left_out());
+    }
     if (data.is_one_class() && !is_side(split)) {
       print("  all of it is one class: {}\n",
             split == Split::kTrain ? "there is nothing to tell apart, and no loss learns from it"

@@ -46,8 +46,8 @@ std::vector<std::string> summary_of(const RunOutcome& outcome, bool compared) {
     std::error_code ignored;
     return fs::exists(fs::path(settings.out) / name, ignored);
   };
-  std::vector<std::string> files = {kBestFile,     kLastFile,       "metrics.jsonl",
-                                    "metrics.csv", "settings.toml", "run.json"};
+  std::vector<std::string> files = {kBestFile,       kLastFile,  "metrics.jsonl", "metrics.csv",
+                                    "settings.toml", "run.json", "bad_files.txt"};
   // Somebody may have removed some of them.
   std::erase_if(files, [&](const std::string& name) {
     return !exists(name) || (name == kBestFile && outcome.best.epoch() == 0) ||

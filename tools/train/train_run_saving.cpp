@@ -15,7 +15,10 @@ namespace rk {
 namespace {
 
 std::string resume_command(const CommonOptions& common, const std::string& folder) {
-  return fmt::format("{} --out {} --resume auto", shell_word(common.program), shell_word(folder));
+  std::string command =
+      fmt::format("{} --out {} --resume auto", shell_word(common.program), shell_word(folder));
+  if (!common.json.empty()) command += " --json " + shell_word(common.json);
+  return command;
 }
 
 }  // namespace

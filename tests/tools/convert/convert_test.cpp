@@ -132,6 +132,12 @@ TEST_F(Convert, ANameMayHoldASum) {
   };
   EXPECT_TRUE(holds(said("mine-2025120a.pth"), "the SHA-256 does not begin with 2025120a, as its"));
   EXPECT_FALSE(holds(said("mine-20251203.pth"), "20251203, as its name says"));
+  const std::string text = said("mine.pth");
+  const std::size_t sum = text.find("SHA-256 ");
+  ASSERT_NE(sum, std::string::npos) << text;
+  const std::string digits = text.substr(sum + 8, 8);
+  EXPECT_TRUE(holds(said("mine-" + digits + ".pth"),
+                    "the SHA-256 begins with " + digits + ", as its name says"));
 }
 
 // One long name must not lengthen the other lines of --list, and values must be read in parts,

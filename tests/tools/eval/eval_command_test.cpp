@@ -405,6 +405,8 @@ TEST_F(EvalCommand, AProtocolNamesTheFileWhoseCamerasItLacks) {
   EXPECT_TRUE(holds(said("inshop", "cameras.h5", "plain.h5", 3), in("cameras.h5") + has));
   said("veri-wild", "cameras.h5", "cameras.h5", 0);
   said("inshop", "plain.h5", "plain.h5", 0);
+  EXPECT_TRUE(holds(said("cub", "plain.h5", "plain.h5", 2),
+                    "--protocol cub: searches among the rows themselves; leave --gallery out"));
 }
 
 TEST_F(EvalCommand, UndefinedValuesAreNull) {

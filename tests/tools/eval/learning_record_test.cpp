@@ -83,7 +83,11 @@ TEST_F(LearningRecords, GoOnInTheFileOfTheirRun) {
   EXPECT_EQ(epochs(first_ + "\n"), (Epochs{0, 1}));
   const std::string others = R"({"epoch":5,"loss":1.5})";
   EXPECT_EQ(epochs(first_ + "\n" + others + "\n" + third + "\n"), (Epochs{0, 1}));
-  EXPECT_EQ(epochs(first_ + "\n" + second_ + "\n[]\n" + third + "\n"), (Epochs{0, 1}));
+  for (const char* damaged : {"[]", R"({"epoch":1e300})", R"({"epoch":-1})", R"({"loss":1.5})"}) {
+    EXPECT_EQ(epochs(first_ + "\n" + second_ + "\n" + damaged + "\n" + third + "\n"),
+              (Epochs{0, 1}))
+        << damaged;
+  }
 }
 
 TEST_F(LearningRecords, SayWhatWasHeldOutAtLast) {

@@ -148,6 +148,8 @@ TEST_F(ProbeData, ASplitThatIsMissingOrEmptyHidesNoOther) {
   const std::string told = "  left out: 1 empty folder ('" + path("shop/val") + "')\n";
   EXPECT_TRUE(holds(out_, told)) << out_;
   EXPECT_EQ(out_.find(told), out_.rfind(told)) << out_;
+  const json splits = json::parse(file_text(path("r.json")))["splits"];
+  EXPECT_EQ("  left out: " + splits.at(0).at("left_out").get<std::string>() + "\n", told);
   for (const char* split : {"train", "test"})
     std::filesystem::remove_all(path("shop") + "/" + split);
   std::filesystem::create_directories(path("shop/test"));

@@ -310,6 +310,13 @@ TEST_F(FolderRun, FlagsWithoutEffectAreNamed) {
   EXPECT_TRUE(holds(odd.err, "--momentum: has no effect without --optimizer sgd"));
   EXPECT_TRUE(holds(odd.err, "--stride-in-1x1: has no effect without --arch resnet50"));
   EXPECT_EQ(odd.err.find("--beta1"), std::string::npos) << odd.err;
+  const Finished late = train("flat", "late_flags",
+                              {"--data", flat() + ",val_classes=0.25", "--epochs", "1", "--warmup",
+                               "1.5", "--schedule", "milestones", "--drop-at", "1,2"});
+  ASSERT_EQ(late.code, 0) << late.err;
+  EXPECT_TRUE(holds(late.err, "--warmup 1.5: longer than the run's 1 epoch: --lr is not reached"));
+  EXPECT_TRUE(
+      holds(late.err, "--drop-at 1,2: behind the run's last epoch, 1: the rate never drops"));
 }
 
 TEST_F(FolderRun, RowsOfOtherLengthsAreNotedByBothWhoRead) {
@@ -566,13 +573,13 @@ TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
       folder_->path().string(), RK_BIN "/train");
   const Finished again = run_to_end({"/bin/sh", "-c", here}, folder_->path().string());
   EXPECT_TRUE(holds(again.err, "3 of 24 images cannot be read")) << again.err;
-  EXPECT_EQ(
-      train("spoilt", "spoilt_run", {"--test-data", flat(), "--max-bad", "3", "--batches", "20"})
-          .code,
-      0);
+  const Finished spoilt =
+      train("spoilt", "spoilt_run", {"--test-data", flat(), "--max-bad", "3", "--batches", "20"});
+  EXPECT_EQ(spoilt.code, 0) << spoilt.err;
   const std::string met = file_text(in("spoilt_run/bad_files.txt"));
   EXPECT_GE(std::count(met.begin(), met.end(), '\n'), 1) << met;
   EXPECT_TRUE(holds(met, ".png: not a JPEG"));
+  EXPECT_TRUE(holds(spoilt.out, ", run.json, bad_files.txt\n")) << spoilt.out;
   const Finished held_out =
       train("flat", "held_out_run", {"--test-data", "folder:" + in("spoilt") + ",min_images=2"});
   EXPECT_EQ(held_out.code, 3);

@@ -229,12 +229,12 @@ TEST_F(RunFaults, AnErrorInTheMiddleOfAnEpochSavesFirst) {
       {"open,66,0," + std::to_string(EIO) + ",/pics/test/", "Input/output error"}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string out = fmt::format("run{}", i);
-    const Finished failed =
-        run(with_faults(on_pictures(out, {"--max-bad", "0"}, kBatches), cases[i].faults));
+    const Finished failed = run(with_faults(
+        on_pictures(out, {"--max-bad", "0", "--json", in("r.json")}, kBatches), cases[i].faults));
     EXPECT_EQ(failed.code, 3) << cases[i].faults << failed.err;
     EXPECT_TRUE(holds(failed.err, cases[i].words));
     EXPECT_TRUE(holds(failed.err, "saved after step "));
-    EXPECT_TRUE(holds(failed.err, "--out " + in(out) + " --resume auto"));
+    EXPECT_TRUE(holds(failed.err, "--out " + in(out) + " --resume auto --json " + in("r.json")));
     // Only ENOENT makes a picture bad.
     EXPECT_EQ(failed.err.find("--max-bad") != std::string::npos, i == 0) << failed.err;
     ASSERT_TRUE(fs::exists(in(out + "/last.h5"))) << failed.err;
@@ -478,6 +478,36 @@ TEST_F(RunFaults, AScheduleStaysWithItsEpochs) {
     EXPECT_NEAR(scores(3), scores(4), 1e-6) << "the rate has dropped";
     EXPECT_NEAR(scores(4), scores(5), 1e-6);
   }
+}
+
+// Some network file systems refuse to sync a folder: the files are as safe there as they can be.
+TEST_F(RunFaults, AFolderThatKnowsNoSyncIsNoFailedSave) {
+  ASSERT_EQ(run(with_faults(on_pictures("straight", {}, 1), "", in("trace"))).code, 0);
+  std::istringstream lines(file_text(in("trace")));
+  std::vector<int> of_folder;  // which of the calls, in order
+  int calls = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("fsync " + in("straight"))) continue;
+    if (line == "fsync " + in("straight")) of_folder.push_back(calls);
+    ++calls;
+  }
+  ASSERT_GE(of_folder.size(), 3U);
+  const auto with_error = [&](const std::string& out, int error) {
+    std::string faults;
+    int failed = 0;  // a call that fails is not counted by the faults behind
+    for (const int call : of_folder) {
+      faults +=
+          fmt::format("{}fsync,{},1,{},{}", failed > 0 ? ";" : "", call - failed, error, in(out));
+      ++failed;
+    }
+    return run(with_faults(on_pictures(out, {}, 1), faults));
+  };
+  const Finished done = with_error("run", EINVAL);
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(same_file("straight/best.h5", "run/best.h5"));
+  const Finished broken = with_error("broken", EIO);
+  EXPECT_NE(broken.code, 0);
+  EXPECT_TRUE(holds(broken.err, "Input/output error")) << broken.err;
 }
 
 // The calls that make files safe on the disk must really be made, in the safe order.

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
 #include <regex>
 #include <sstream>
 #include <thread>
@@ -168,6 +170,7 @@ TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
                         at_batch(4, fresh, fmt::format("s{}", signal))));
     ASSERT_EQ(stopped.code, code) << stopped.err;
     EXPECT_TRUE(holds(stopped.err, "--out " + in("stopped") + " --resume auto"));
+    EXPECT_FALSE(holds(stopped.err, "--json"));
     const RunState saved = Checkpoint(in("stopped/last.h5")).run();
     EXPECT_GT(saved.step, steps);
     EXPECT_TRUE(!fresh || saved.batch > 0);
@@ -263,7 +266,7 @@ TEST_F(TrainProgram, OtherCircumstancesAreSaid) {
   EXPECT_EQ(same.err.find("last bit"), std::string::npos) << same.err;
   const Finished other = resume("run", {"--epochs", "3", "--threads", "1", "--lr", "0.002"});
   EXPECT_EQ(other.code, 0) << other.err;
-  EXPECT_TRUE(holds(other.err, "1 threads what began under"));
+  EXPECT_TRUE(holds(other.err, ", 1 thread what began under"));
   EXPECT_TRUE(holds(other.err, "not equal to the last bit"));
   EXPECT_TRUE(holds(other.err, "lr: 0.001 in the checkpoint, 0.002 from now on"));
 }
@@ -493,6 +496,27 @@ TEST_F(TrainProgram, DivergingKeepsTheLastGoodCheckpoint) {
 }
 
 // The loss diverges in the last step of an epoch, which only the evaluation after it can notice.
+// Nothing has diverged where nothing has been learnt.
+TEST_F(TrainProgram, WeightsThatComputeNoNumbersAreBadInput) {
+  ASSERT_EQ(run(command("run", {"--epochs", "1"}, 1)).code, 0);
+  ASSERT_EQ(run({RK_BIN "/convert", "-q", "--from-run", in("run"), in("w.safetensors")}).code, 0);
+  std::string bytes = file_text(in("w.safetensors"));
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  const auto begin = static_cast<std::ptrdiff_t>(8 + length);
+  const auto header = nlohmann::json::parse(bytes.begin() + 8, bytes.begin() + begin);
+  // The embedding's weights are 3.4e38, which is finite: sums of their products are not.
+  const auto& at = header.at("embedding.weight").at("data_offsets");
+  std::fill(bytes.begin() + begin + at.at(0).get<std::ptrdiff_t>(),
+            bytes.begin() + begin + at.at(1).get<std::ptrdiff_t>(), '\x7f');
+  folder_.write("w.safetensors", bytes);
+  const Finished end = run(command("next", {"--weights", in("w.safetensors"), "--epochs", "1"}, 1));
+  EXPECT_EQ(end.code, 3) << end.err;
+  EXPECT_TRUE(holds(end.err, in("w.safetensors") + ": the network makes NaN or infinity of "))
+      << end.err;
+  EXPECT_TRUE(holds(end.err, " before it has learnt anything; start from other weights"));
+}
+
 TEST_F(TrainProgram, DivergingIsToldWhoeverNoticesIt) {
   const Finished diverged =
       run(command("run", {"--epochs", "1", "--optimizer", "adam", "--lr", "1e9"}, 1));

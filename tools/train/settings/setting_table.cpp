@@ -153,7 +153,8 @@ ordered_json read_recipe(const std::string& path) {
     const std::string what = one_line(error.description());
     // The "control character" is the end of the line inside an unclosed text.
     const bool open = what.find("control character") != std::string::npos;
-    fail<InputError>("{}: line {}: {}; see recipes/ for examples", path, error.source().begin.line,
+    fail<InputError>("{}: line {}: {}; texts stand in quotes, see recipes/ for examples", path,
+                     error.source().begin.line,
                      open ? "a text has no second quotation mark" : what);
   }
   // The library sorts by name; messages should follow the file.

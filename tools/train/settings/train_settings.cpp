@@ -97,6 +97,17 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
     if (rule.effective || !given.contains(rule.name)) continue;
     lines.push_back(fmt::format("--{}: has no effect without {}", rule.name, rule.needs));
   }
+  const auto epochs = static_cast<double>(s.epochs);
+  if (given.contains("warmup") && s.warmup > epochs) {
+    lines.push_back(fmt::format("--warmup {}: longer than the run's {}: --lr is not reached",
+                                s.warmup, counted(s.epochs, "epoch")));
+  }
+  if (given.contains("drop-at") && s.schedule == "milestones" && !s.drop_at.empty() &&
+      std::ranges::min(s.drop_at) >= epochs) {
+    lines.push_back(
+        fmt::format("--drop-at {}: behind the run's last epoch, {}: the rate never drops",
+                    fmt::join(s.drop_at, ","), s.epochs));
+  }
   return lines;
 }
 

@@ -109,7 +109,8 @@ TEST(SettingTable, RecipesThatCannotBeRead) {
   EXPECT_TRUE(holds(read("a = \"x\\u0000y\"\n"), "a: holds a character of value 0"));
   EXPECT_TRUE(holds(read("a = [\"x\", \"\\u0000\"]\n"), "a: holds a character of value 0"));
   EXPECT_TRUE(holds(read("arch = \"resnet18\nlr = 1\n"),
-                    "x.toml: line 1: a text has no second quotation mark; see"));
+                    "x.toml: line 1: a text has no second quotation mark; texts"));
+  EXPECT_TRUE(holds(read("data = folder:photos\n"), "; texts stand in quotes, see recipes/"));
 }
 
 // The TOML library recurses over the parts of a name, so too many would exhaust the stack.
