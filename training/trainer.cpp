@@ -7,16 +7,13 @@
 #include "training/loss_bytes.h"
 #include "training/memory_fit.h"
 #include "training/model_io.h"
+#include "weights/checkpoint.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace rk {
 namespace {
-
-// Far beyond any network's parameters, and far below values whose sums overflow to both sides at
-// once.
-constexpr float kLargestParameter = 1e12F;
 
 bool all_finite(const float* values, std::int64_t count) {
   // Sums zeros unless a value is infinite or NaN: the loop vectorises, unlike one with an early

@@ -93,8 +93,8 @@ class Trainer {
 
   Parameters& parameters() { return parameters_; }
   const Program& program() const { return program_; }
-  // Whether all parameters and running statistics are finite and no parameter exceeds 1e12;
-  // otherwise a checkpoint would be of no use.
+  // Whether all parameters and running statistics are finite and no parameter exceeds
+  // kLargestParameter; otherwise a checkpoint would be of no use.
   bool sound() const;
 
   void save(CheckpointWriter& writer) const;

@@ -42,6 +42,10 @@ namespace rk {
 // The value of the attribute `format` of every checkpoint.
 inline constexpr const char* kCheckpointFormat = "rankine-checkpoint";
 
+// Far beyond any network's parameters, and far below values whose sums overflow to both sides at
+// once: those are NaN, of which a layer's ReLU may make 0.
+inline constexpr float kLargestParameter = 1e12F;
+
 // The embeddings of the last batches, as training/embedding_memory.h keeps them.
 struct MemoryColumns {
   std::int64_t dim = 0;

@@ -253,19 +253,16 @@ Dataset open_dataset(const DataSpec& spec, Split split) {
   const std::vector<Split> splits = distinct_splits(spec, own);
   const bool undivided = own.empty() && how.share == 0;
   const bool whole = undivided && (split == Split::kTrain || split == Split::kTest);
-  if (undivided && !whole) {
-    fail<InputError>("{}: no {} split, for it is not divided; {}", spec.text(), name_of(split),
-                     split == Split::kVal
-                         ? "hold classes out with val_classes=0.2"
-                         : "give data that has one, or leave the split out (eval: --split)");
-  }
   if (!whole && !contains(splits, split)) {
-    fail<InputError>(
-        "{}: no {} split, there is {}; {}", spec.text(), name_of(split), split_list(splits, ", "),
+    const std::string what_is =
+        undivided ? "for it is not divided" : "there is " + split_list(splits, ", ");
+    const std::string advice =
         split == Split::kVal     ? "hold classes out with val_classes=0.2"
+        : undivided              ? "give data that has one, or leave the split out (eval: --split)"
         : split == Split::kTrain ? "give a folder that has one, or one of classes alone"
                                  : fmt::format("ask for one of these (eval: --split {})",
-                                               split_list(splits, " or --split ")));
+                                               split_list(splits, " or --split "));
+    fail<InputError>("{}: no {} split, {}; {}", spec.text(), name_of(split), what_is, advice);
   }
   const bool divided = how.share > 0 && (split == Split::kTrain || split == Split::kVal);
   const std::int64_t least = spec.integer("min_images", 1, 1, 1'000'000'000);

@@ -519,18 +519,25 @@ TEST_F(ForeignWeights, Case26OtherNetworksAreNamed) {
   EXPECT_NE(refusal(none).find("no network whose names are known"), std::string::npos);
 }
 
-TEST_F(ForeignWeights, Case29FindingsNameWhatIsNoNumber) {
+TEST_F(ForeignWeights, Case29FindingsNameWhatNoNetworkHolds) {
   TorchContent content = torch_network("resnet20");
-  const float not_a_number = std::nanf(""), negative = -1;
+  const float not_a_number = std::nanf(""), negative = -1, large = -1.5e12F, allowed = 1e12F;
   for (const auto& tensor : content.tensors) {
     std::string& bytes = content.storages[tensor.storage].bytes;
+    if (tensor.name == "conv1.weight") {
+      std::memcpy(bytes.data(), &large, 4);
+      std::memcpy(bytes.data() + 4, &allowed, 4);
+    }
+    // A network that diverges may still have learnt statistics of any size.
+    if (tensor.name == "bn1.running_mean") std::memcpy(bytes.data(), &large, 4);
     if (tensor.name == "bn1.weight") std::memcpy(bytes.data() + 8, &not_a_number, 4);
     if (tensor.name == "bn1.running_var") std::memcpy(bytes.data(), &negative, 4);
   }
   const std::vector<std::string> found = findings(read(content));
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0], "bn1.weight: 1 value not finite");
-  EXPECT_EQ(found[1], "bn1.running_var: 1 value negative");
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0], "conv1.weight: 1 value beyond 1e+12");
+  EXPECT_EQ(found[1], "bn1.weight: 1 value not finite");
+  EXPECT_EQ(found[2], "bn1.running_var: 1 value negative");
 }
 
 // Whoever gives another program's file has no earlier checkpoint of it.

@@ -6,6 +6,7 @@
 #include "engine/base/shape.h"
 #include "weights/architectures/network_tensors.h"
 #include "weights/architectures/registry.h"
+#include "weights/checkpoint.h"
 #include "weights/foreign/keras_resnet.h"
 #include "weights/foreign/model_text.h"
 #include "weights/foreign/network_choice.h"
@@ -328,6 +329,14 @@ std::vector<std::string> findings(const NetworkWeights& weights) {
                                    [](float v) { return !std::isfinite(v); });
     if (bad > 0)
       lines.push_back(fmt::format("{}: {} not finite", tensor.name, counted(bad, "value")));
+    const auto large = std::count_if(tensor.values.begin(), tensor.values.end(), [](float v) {
+      return std::isfinite(v) && std::abs(v) > kLargestParameter;
+    });
+    const bool running = tensor.name.find(".running_") != std::string::npos;
+    if (large > 0 && !running) {
+      lines.push_back(fmt::format("{}: {} beyond {:g}", tensor.name, counted(large, "value"),
+                                  kLargestParameter));
+    }
     if (!tensor.name.ends_with("running_var")) continue;
     const auto negative =
         std::count_if(tensor.values.begin(), tensor.values.end(), [](float v) { return v < 0; });

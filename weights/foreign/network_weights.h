@@ -58,8 +58,8 @@ void check_network(const ModelDescription& model, const std::string& path);
 // `arch`: the expected network; empty: detect it from the shapes.
 NetworkWeights network_weights(const TensorFile& file, const std::string& arch = "");
 
-// Problems that make the weights unusable for training: a line for each tensor with NaN, infinity
-// or a negative variance.
+// Problems that make the weights unusable: a line for each tensor with NaN, infinity, a parameter
+// beyond kLargestParameter or a negative variance.
 std::vector<std::string> findings(const NetworkWeights& weights);
 
 // Throws InputError that names the file's findings, of which there is at least one, and what to do.

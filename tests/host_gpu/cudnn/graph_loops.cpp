@@ -25,21 +25,12 @@ std::size_t place(const Tensor& tensor, std::size_t i) {
   return i / row * static_cast<std::size_t>(tensor.row_stride) + i % row;
 }
 
-// f(i, at) for each element i, which lies at `at`.
-template <class F> void for_each_place(const Tensor& tensor, std::size_t elements, F&& f) {
-  if (tensor.row_stride == 0) {
-    for (std::size_t i = 0; i < elements; ++i) f(i, i);
-  } else {
-    for (std::size_t i = 0; i < elements; ++i) f(i, place(tensor, i));
-  }
-}
-
 Values load(const Tensor& tensor, const void* data) {
   Values values(static_cast<std::size_t>(tensor.elements()));
   const auto each = [&](auto&& value) {
-    for_each_place(tensor, values.size(), [&](std::size_t i, std::size_t at) {
-      values[i] = static_cast<double>(value(at));
-    });
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<double>(value(place(tensor, i)));
+    }
   };
   switch (tensor.type) {
     case DType::kFloat16:
@@ -64,8 +55,9 @@ Values load(const Tensor& tensor, const void* data) {
 
 void store(const Tensor& tensor, const Values& values, void* data) {
   const auto each = [&](auto&& put) {
-    for_each_place(tensor, values.size(),
-                   [&](std::size_t i, std::size_t at) { put(at, static_cast<float>(values[i])); });
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      put(place(tensor, i), static_cast<float>(values[i]));
+    }
   };
   switch (tensor.type) {
     case DType::kFloat16:
@@ -137,10 +129,12 @@ class Combination {
   std::size_t used_ = 0;
 };
 
-// sums[p] += the product of rows[p] and `other`, four rows at a time: a number of `other` is then
-// loaded a quarter as often.
-void add_products(const std::vector<const double*>& rows, const double* other, std::int64_t length,
-                  const std::vector<double*>& sums) {
+using Rows = std::vector<const double*>;
+
+// results[p][at] += the product of rows[p] and `other`, four rows at a time: a number of `other` is
+// then loaded a quarter as often.
+void add_products(const Rows& rows, const double* other, std::int64_t length,
+                  const std::vector<double*>& results, std::int64_t at) {
   std::size_t p = 0;
   for (; p + 4 <= rows.size(); p += 4) {
     const double *r0 = rows[p], *r1 = rows[p + 1], *r2 = rows[p + 2], *r3 = rows[p + 3];
@@ -152,17 +146,58 @@ void add_products(const std::vector<const double*>& rows, const double* other, s
       s2 += r2[i] * other[i];
       s3 += r3[i] * other[i];
     }
-    *sums[p] += s0;
-    *sums[p + 1] += s1;
-    *sums[p + 2] += s2;
-    *sums[p + 3] += s3;
+    results[p][at] += s0;
+    results[p + 1][at] += s1;
+    results[p + 2][at] += s2;
+    results[p + 3][at] += s3;
   }
   for (; p < rows.size(); ++p) {
     const double* row = rows[p];
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < length; ++i) sum += row[i] * other[i];
-    *sums[p] += sum;
+    results[p][at] += sum;
+  }
+}
+
+// One tap of a convolution's window: the pixels of input and output that it joins, pair by pair,
+// and its weights, [outputs, inputs] of which a row begins every `weight_stride` numbers.
+struct Tap {
+  std::vector<double*> in, out;
+  double* weight;
+  std::int64_t weight_stride, inputs, outputs;
+
+  double* weights(std::int64_t o) const { return weight + o * weight_stride; }
+};
+
+void add_outputs(const Tap& tap) {
+  const Rows in(tap.in.begin(), tap.in.end());
+  for (std::int64_t o = 0; o < tap.outputs; ++o) {
+    add_products(in, tap.weights(o), tap.inputs, tap.out, o);
+  }
+}
+
+void add_input_gradients(const Tap& tap) {
+  constexpr std::int64_t kChannels = 8;  // at once: their weights stay in the cache
+  for (std::int64_t first = 0; first < tap.outputs; first += kChannels) {
+    const std::int64_t end = std::min(first + kChannels, tap.outputs);
+    for (std::size_t p = 0; p < tap.in.size(); ++p) {
+      Combination sum(tap.in[p], tap.inputs);
+      for (std::int64_t o = first; o < end; ++o) {
+        const double gradient = tap.out[p][o];
+        if (gradient != 0) sum.add(gradient, tap.weights(o));  // half are 0, behind ReLU
+      }
+    }
+  }
+}
+
+void add_weight_gradients(const Tap& tap) {
+  for (std::int64_t o = 0; o < tap.outputs; ++o) {
+    Combination sum(tap.weights(o), tap.inputs);
+    for (std::size_t p = 0; p < tap.in.size(); ++p) {
+      const double gradient = tap.out[p][o];
+      if (gradient != 0) sum.add(gradient, tap.in[p]);
+    }
   }
 }
 
@@ -263,46 +298,22 @@ class Run {
       }
     }
     double *image = at(x).data(), *weight = at(w).data(), *result = at(y).data();
-    // Some pixels at a time, which stay in the cache while all weights pass, some channels at once.
-    constexpr std::size_t kPixels = 8;
-    constexpr std::int64_t kChannels = 8;
-    std::vector<const double*> rows;
-    std::vector<double*> sums_of_rows;
-    for (std::int64_t tap = 0; tap < taps; ++tap) {
-      const auto weights = [&](std::int64_t o) { return weight + (o * taps + tap) * inputs; };
-      const auto image_of = [&](const Pixels& pair) { return image + pair.in * inputs; };
-      const auto result_of = [&](const Pixels& pair) { return result + pair.out * outputs; };
-      const std::vector<Pixels> pairs = joined_by(operation, tap / shape(w)[2], tap % shape(w)[2]);
+    constexpr std::size_t kPixels = 8;  // at once: they stay in the cache while all weights pass
+    for (std::int64_t t = 0; t < taps; ++t) {
+      const std::vector<Pixels> pairs = joined_by(operation, t / shape(w)[2], t % shape(w)[2]);
+      Tap tap{{}, {}, weight + t * inputs, taps * inputs, inputs, outputs};
       for (std::size_t first = 0; first < pairs.size(); first += kPixels) {
-        const std::span some(pairs.data() + first, std::min(kPixels, pairs.size() - first));
-        if (operation.op == Graph::Op::kWgrad) {
-          for (std::int64_t o = 0; o < outputs; ++o) {
-            Combination sum(weights(o), inputs);
-            for (const Pixels& pair : some) {
-              const double gradient = result_of(pair)[o];
-              if (gradient != 0) sum.add(gradient, image_of(pair));  // half are 0, behind ReLU
-            }
-          }
-        } else if (operation.op == Graph::Op::kDgrad) {
-          for (std::int64_t channel = 0; channel < outputs; channel += kChannels) {
-            const std::int64_t end = std::min(channel + kChannels, outputs);
-            for (const Pixels& pair : some) {
-              Combination sum(image_of(pair), inputs);
-              for (std::int64_t o = channel; o < end; ++o) {
-                if (const double gradient = result_of(pair)[o]; gradient != 0) {
-                  sum.add(gradient, weights(o));
-                }
-              }
-            }
-          }
-        } else {
-          rows.clear();
-          for (const Pixels& pair : some) rows.push_back(image_of(pair));
-          for (std::int64_t o = 0; o < outputs; ++o) {
-            sums_of_rows.clear();
-            for (const Pixels& pair : some) sums_of_rows.push_back(result_of(pair) + o);
-            add_products(rows, weights(o), inputs, sums_of_rows);
-          }
+        tap.in.clear();
+        tap.out.clear();
+        for (const Pixels& pair :
+             std::span(pairs).subspan(first).first(std::min(kPixels, pairs.size() - first))) {
+          tap.in.push_back(image + pair.in * inputs);
+          tap.out.push_back(result + pair.out * outputs);
+        }
+        switch (operation.op) {
+          case Graph::Op::kWgrad: add_weight_gradients(tap); break;
+          case Graph::Op::kDgrad: add_input_gradients(tap); break;
+          default: add_outputs(tap);
         }
       }
     }

@@ -81,7 +81,8 @@ struct TrainSettings {
 // Throws UsageError if flags contradict each other. Call before applying any other source.
 void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);
 
-// One line for each flag in `given` that has no effect with the other (resolved) settings.
+// One line for each flag in `given` that has no effect, or none within the run, with the other
+// (resolved) settings.
 std::vector<std::string> without_effect(const std::set<std::string>& given,
                                         const TrainSettings& settings);
 
