@@ -61,11 +61,12 @@ void expect_sums(const std::vector<float>& got, const std::vector<double>& expec
     ASSERT_NEAR(got[i], expected[i], 1e-7 * static_cast<double>(terms)) << i;
 }
 
+NodeHarness::Record recording(const Conv2dOptions& o) {
+  return [o](Program& p, const std::vector<TensorId>& ids) { return conv2d(p, ids[0], "conv", o); };
+}
+
 void check(const NodeHarness::Source& x, const Conv2dOptions& o, int threads, EdgeMode mode) {
-  NodeHarness harness(
-      threads, {x},
-      [&](Program& p, const std::vector<TensorId>& ids) { return conv2d(p, ids[0], "conv", o); },
-      mode);
+  NodeHarness harness(threads, {x}, recording(o), mode);
   const Shape& out = harness.output_shape();
   ASSERT_EQ(out[1], (x.shape[1] + 2 * o.padding[0] - o.kernel[0]) / o.stride[0] + 1);
   ASSERT_EQ(out[2], (x.shape[2] + 2 * o.padding[1] - o.kernel[1]) / o.stride[1] + 1);
@@ -100,6 +101,7 @@ void check(const NodeHarness::Source& x, const Conv2dOptions& o, int threads, Ed
 TEST(Conv2d, FollowsItsDefinitionOnDrawnImages) {
   const std::int64_t b = convolution_block() > 0 ? convolution_block() : 16;
   CounterRandom random(random_seed(), 0, 0);
+  int moved = 0;
   for (int drawn = 0; drawn < 300; ++drawn) {
     Conv2dOptions o;
     const bool square = random.below(2) == 0;
@@ -126,6 +128,12 @@ TEST(Conv2d, FollowsItsDefinitionOnDrawnImages) {
     const bool whole_blocks = kind == 0 || random.below(2) == 0;
     o.out_channels = whole_blocks ? b * (1 + random.below(2)) : 1 + random.below(2 * b);
     const auto threads = static_cast<int>(1 + random.below(3));
+    // For some windows over planes or blocks the library has no code of its own on some processors,
+    // such as over four planes with AVX-512. The layer then reads channels side by side.
+    if (!NodeHarness::reads(threads, {x}, recording(o))) {
+      x.block = 0;
+      ++moved;
+    }
     const bool adds = x.wants_gradient && random.below(2) == 0;
     SCOPED_TRACE(::testing::Message()
                  << "case " << drawn << ": " << x.shape.text() << " in blocks of " << x.block
@@ -136,6 +144,7 @@ TEST(Conv2d, FollowsItsDefinitionOnDrawnImages) {
     check(x, o, threads, adds ? EdgeMode::kAccumulate : EdgeMode::kOverwrite);
     if (HasFatalFailure()) return;
   }
+  EXPECT_LT(moved, 50);  // most are read as they lie
 }
 
 // One thread: with several, the library's own way does not end.

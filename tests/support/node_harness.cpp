@@ -40,6 +40,29 @@ std::int64_t floats(std::size_t bytes) {
   return static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
 }
 
+struct Recorded {
+  TensorId output;
+  std::size_t nodes;  // after the sources
+};
+
+Recorded recorded(Program& program, const std::vector<NodeHarness::Source>& sources,
+                  const NodeHarness::Record& record) {
+  std::vector<TensorId> ids;
+  for (const NodeHarness::Source& source : sources) {
+    if (!source.wants_gradient) {
+      ids.push_back(program.input("input", source.shape));
+      continue;
+    }
+    ids.push_back(program.append(std::make_unique<SourceNode>(source.block), {},
+                                 {.name = "source", .shape = source.shape}));
+  }
+  const std::size_t before = program.nodes().size();
+  const TensorId output = record(program, ids);
+  program.set_output(output);
+  program.lay_out();
+  return {output, program.nodes().size() - before};
+}
+
 }  // namespace
 
 GuardedMemory::GuardedMemory(std::int64_t floats)
@@ -57,24 +80,19 @@ bool GuardedMemory::intact() const {
          std::all_of(all + kGuard + floats_, all + 2 * kGuard + floats_, untouched);
 }
 
+bool NodeHarness::reads(int threads, const std::vector<Source>& sources, const Record& record) {
+  const Context context(threads);
+  Parameters parameters;
+  Program program(context, parameters, {.gradients = true});
+  return recorded(program, sources, record).nodes == 1;
+}
+
 NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const Record& record,
                          EdgeMode mode)
     : context_(threads), program_(context_, parameters_, {.gradients = true}), mode_(mode) {
-  std::vector<TensorId> ids;
-  for (const Source& source : sources) {
-    if (!source.wants_gradient) {
-      ids.push_back(program_.input("input", source.shape));
-      continue;
-    }
-    ids.push_back(program_.append(std::make_unique<SourceNode>(source.block), {},
-                                  {.name = "source", .shape = source.shape}));
-  }
-  const std::size_t before = program_.nodes().size();
-  output_ = record(program_, ids);
-  program_.set_output(output_);
-  program_.lay_out();
-  expect(program_.nodes().size() == before + 1, "[harness] expected one node, got {}",
-         program_.nodes().size() - before);
+  const Recorded all = recorded(program_, sources, record);
+  expect(all.nodes == 1, "[harness] expected one node, got {}", all.nodes);
+  output_ = all.output;
   node_ = program_.nodes().back().get();
   claims_ = program_.tape().links.back().inputs;
   parameters_.initialise(context_, 7);

@@ -63,7 +63,11 @@ class NodeHarness {
   };
   using Record = std::function<TensorId(Program&, const std::vector<TensorId>&)>;
 
-  // `record` appends exactly one node, which reads the sources in their order.
+  // Whether the recorded node reads the sources as they lie: one in a layout that it does not read
+  // would be reordered by a node of its own.
+  static bool reads(int threads, const std::vector<Source>& sources, const Record& record);
+
+  // `record` appends exactly one node, which reads the sources in their order and as they lie.
   NodeHarness(int threads, const std::vector<Source>& sources, const Record& record,
               EdgeMode mode = EdgeMode::kOverwrite);
   ~NodeHarness();
