@@ -63,23 +63,25 @@ template <class F> Labels of_names(std::int64_t rows, F&& name) {
   return out;
 }
 
-// Converts the label of a row of `from`, stored with `digits`; throws InputError if it is not a
-// whole number, or may be another one rounded.
-std::int64_t whole(double value, int digits, std::size_t row, const std::string& from) {
+// Converts element `at` of `from`, stored with `digits`; throws InputError if it is not a whole
+// number, or may be another one rounded.
+std::int64_t whole(double value, int digits, std::size_t at, const std::string& from) {
   if (std::abs(value) >= std::ldexp(1.0, digits)) {
     fail<InputError>(
-        "{}: label {} of row {} reaches 2^{}, from where floating-point numbers of its type no "
-        "longer tell whole numbers apart; give integers or names",
-        from, value, row, digits);
+        "{}: element {} is {}, which reaches 2^{}, from where floating-point numbers of its type "
+        "no longer "
+        "tell whole numbers apart; give integers, or names if they are labels",
+        from, at, value, digits);
   }
   if (std::isnan(value) || value != std::floor(value)) {
-    fail<InputError>("{}: label {} of row {} is no whole number; give integers or names", from,
-                     value, row);
+    fail<InputError>(
+        "{}: element {} is {}, no whole number; give integers, or names if they are labels", from,
+        at, value);
   }
   return static_cast<std::int64_t>(value);
 }
 
-std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from) {
+std::vector<std::int64_t> real_numbers(const StoredArray& array, const std::string& from) {
   std::vector<float> space;
   std::vector<std::int64_t> out;
   const int digits = digits_of(array.tensor.type);
@@ -140,21 +142,29 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
     return of_names(rows, [&](std::int64_t i) { return names[static_cast<std::size_t>(i)]; });
   }
   Labels out;
-  if (info.kind == Hdf5Reader::Kind::kFloat) {
-    out.what = "floating-point numbers, all whole";
-    const int digits = std::min(info.digits, kDoubleDigits);
-    for (const double value : file.read<double>(name)) {
-      out.labels.push_back(whole(value, digits, out.labels.size(), where));
-    }
-  } else {
-    out.what = "integers";
-    out.labels = file.read<std::int64_t>(name);
-  }
+  const bool real = info.kind == Hdf5Reader::Kind::kFloat;
+  out.what = real ? "floating-point numbers, all whole" : "integers";
+  out.labels = whole_numbers(file, name);
   if (name == "/labels") out.classes = read_classes(file, "", out.labels);
   return out;
 }
 
 }  // namespace
+
+std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from) {
+  return array.integer() ? integers_of(array, from) : real_numbers(array, from);
+}
+
+std::vector<std::int64_t> whole_numbers(const Hdf5Reader& file, const std::string& name) {
+  const Hdf5Reader::Info info = file.info(name);
+  if (info.kind != Hdf5Reader::Kind::kFloat) return file.read<std::int64_t>(name);
+  const int digits = std::min(info.digits, kDoubleDigits);
+  std::vector<std::int64_t> out;
+  for (const double value : file.read<double>(name)) {
+    out.push_back(whole(value, digits, out.size(), fmt::format("{}: {}", file.name(), name)));
+  }
+  return out;
+}
 
 std::span<const std::string> usual_label_names() {
   static const std::vector<std::string> names = {"labels",  "label", "targets",   "target",
@@ -178,12 +188,9 @@ Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
     } catch (const InputError& error) {
       fail<InputError>("{}: {}", from, error.what());
     }
-  } else if (array.integer()) {
-    out.labels = integers_of(array, from);
-    out.what = array.dtype;
-  } else if (array.real()) {
+  } else if (array.integer() || array.real()) {
     out.labels = whole_numbers(array, from);
-    out.what = array.dtype + ", all whole";
+    out.what = array.dtype + (array.real() ? ", all whole" : "");
   } else {
     fail<InputError>("{}: is {}; give integers or names", from, text_of(array));
   }

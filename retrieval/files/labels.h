@@ -10,6 +10,8 @@
 
 namespace rk {
 
+class Hdf5Reader;
+
 struct Labels {
   std::vector<std::int64_t> labels;
   // For names, and where HDF5 names its /labels in /classes: a label is a position in this list.
@@ -17,6 +19,12 @@ struct Labels {
   std::string what;    // "int64", "names", "column species, names"
   bool names = false;  // the file holds names instead of numbers
 };
+
+// The elements of integers, or of floating-point numbers that are all whole and small enough for
+// their type to tell them apart. Throws InputError otherwise; its message begins with `from`, which
+// for a data set is "<file>: <name>".
+std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from);
+std::vector<std::int64_t> whole_numbers(const Hdf5Reader& file, const std::string& name);
 
 // Usual names of arrays and columns of labels, in lower case.
 std::span<const std::string> usual_label_names();

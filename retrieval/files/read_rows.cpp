@@ -149,23 +149,17 @@ RowsRead read_hdf5(const RowsToRead& what) {
   const Hdf5Reader file(place.file);
   RowsRead out;
   out.format = "HDF5";
-  const auto labels_are = [&](Hdf5Reader::Kind kind) {
-    return place.name.empty() && what.labels.empty() && file.has("/labels") &&
-           file.info("/labels").kind == kind;
-  };
-  if (labels_are(Hdf5Reader::Kind::kText)) {
-    fail<InputError>("{}: /labels does not hold integers but names; with {} {} they are taken",
-                     file.name(), what.labels_flag, place.file);
-  }
-  if (place.name.empty() && what.labels.empty() && file.has("/embeddings") &&
-      !file.has("/labels")) {
-    fail<InputError>("{}: no data set /labels; give them by {} FILE, or store integers there; {}",
-                     file.name(), what.labels_flag, what_it_holds(file));
-  }
-  if (place.name.empty() && what.labels.empty() && !labels_are(Hdf5Reader::Kind::kFloat)) {
-    out.set = read_embeddings(file);
-    out.labels = "/labels";
-    return out;
+  if (place.name.empty() && what.labels.empty()) {
+    const bool labelled = file.has("/labels");
+    if (file.has("/embeddings") && !labelled) {
+      fail<InputError>("{}: no data set /labels; give them by {} FILE, or store integers there; {}",
+                       file.name(), what.labels_flag, what_it_holds(file));
+    }
+    if (!labelled || file.info("/labels").kind == Hdf5Reader::Kind::kInteger) {
+      out.set = read_embeddings(file);
+      out.labels = "/labels";
+      return out;
+    }
   }
   const std::string name = place.name.empty()            ? "/embeddings"
                            : place.name.starts_with('/') ? place.name

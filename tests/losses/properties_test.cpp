@@ -37,6 +37,26 @@ class LossProperties : public LossTest {
     check(run(data));
     check(run(made_up::as_float(data)));
   }
+
+  // How far gradients may differ, relatively, between two ways of adding up the same products. A
+  // similarity moves by some 1e-15, and the slope of a distance d between two rows with it by 1e-15
+  // / d^2 (at most 8e-15 / d^2 in 100,000 batches).
+  static double rounding(const LossData<double>& data) {
+    std::vector<double> rows = data.embeddings;
+    rows.insert(rows.end(), data.memory_embeddings.begin(), data.memory_embeddings.end());
+    const auto dim = static_cast<std::size_t>(data.dim);
+    double closest = 1;  // squared distance
+    for (std::size_t i = 0; i < data.embeddings.size(); i += dim) {
+      for (std::size_t j = i + dim; j < rows.size(); j += dim) {
+        double square = 0;
+        for (std::size_t d = 0; d < dim; ++d) {
+          square += (rows[i + d] - rows[j + d]) * (rows[i + d] - rows[j + d]);
+        }
+        closest = std::min(closest, square);
+      }
+    }
+    return 1e-9 + 2e-14 / std::max(closest, 1e-15);
+  }
 };
 
 TEST_P(LossProperties, PermutingTheBatchPermutesTheGradient) {
@@ -70,7 +90,8 @@ TEST_P(LossProperties, PermutingTheBatchPermutesTheGradient) {
     ASSERT_EQ(after.valid_queries, before.valid_queries);
     // Sums over the batch in another order; the roots of triplet losses turn 1e-16 into 1e-12.
     ASSERT_NEAR(after.loss, before.loss, 1e-10);
-    ASSERT_LT(relative(permuted_rows(after.grad, true), before.grad), 1e-9) << "seed " << seed;
+    ASSERT_LT(relative(permuted_rows(after.grad, true), before.grad), rounding(data))
+        << "seed " << seed;
     ASSERT_LT(relative(after.grad_proxies, before.grad_proxies), 1e-9) << "seed " << seed;
   }
 }
@@ -100,11 +121,10 @@ TEST_P(LossProperties, RotatingEverythingRotatesTheGradient) {
     turned.proxies = reflect(data.proxies);
     const LossResult<double> before = run(data);
     const LossResult<double> after = run(turned);
-    // Similarities move by 1e-16, which a temperature of 0.01 and the root of a distance near 0
-    // enlarge. Random scores lie further apart than that: no rank changes.
+    // Random scores lie further apart than they move: no rank changes.
     ASSERT_NEAR(after.loss, before.loss, 1e-10);
-    ASSERT_LT(relative(after.grad, reflect(before.grad)), 1e-8) << "seed " << seed;
-    ASSERT_LT(relative(after.grad_proxies, reflect(before.grad_proxies)), 1e-8) << "seed " << seed;
+    ASSERT_LT(relative(after.grad, reflect(before.grad)), rounding(data)) << "seed " << seed;
+    ASSERT_LT(relative(after.grad_proxies, reflect(before.grad_proxies)), 1e-9) << "seed " << seed;
   }
 }
 
@@ -132,11 +152,13 @@ TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {
   const double gap = 2 * kFar * kFar - 1 + kFar;
   const bool has_tau = spec_.values.text().contains("tau");
   // Such an item adds a sigmoid of the gap to a rank or a curve; losses change by at most 5 times
-  // that (pnp_iu's slope is log(1+n), n < 50), those of curves by one at each of 21 thresholds.
+  // that (pnp_iu's slope is log(1+n), n < 50), those of curves at each of 21 thresholds by at most
+  // (e^2.25 - 1) / 2 times that, as T changes from one to the next.
   const bool curves = name == "auc_ba";
-  const double added = has_tau  ? std::exp(-gap / spec_.values.number("tau"))
-                       : curves ? std::exp(-auc_steepness(spec_.values.number("ds")) * gap)
-                                : 0;
+  const double steepness = has_tau  ? 1 / spec_.values.number("tau")
+                           : curves ? auc_steepness(spec_.values.number("ds"))
+                                    : 0;
+  const double added = steepness > 0 ? (curves ? 90 : 5) * std::exp(-steepness * gap) : 0;
   int tried = 0;
   for (const std::uint64_t seed : random_seeds(80)) {
     LossData<double> data = made_up(seed);
@@ -201,7 +223,7 @@ TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {
       towards_new =
           -2 * r * lowest * (1 - lowest) / (static_cast<double>(negative_pairs) + new_pairs);
     }
-    ASSERT_NEAR(after.loss, expected_loss, 1e-10 + (curves ? 21 : 5) * added) << "seed " << seed;
+    ASSERT_NEAR(after.loss, expected_loss, 1e-10 + added) << "seed " << seed;
     if (name.starts_with("rambo")) continue;
     std::vector<double> old_rows(after.grad.begin(),
                                  after.grad.end() - static_cast<std::ptrdiff_t>(data.dim));
@@ -211,11 +233,9 @@ TEST_P(LossProperties, AFarItemOfNoClassChangesTheLossAsTheFormulaSays) {
          at += static_cast<std::size_t>(data.dim)) {
       expected_rows[at] -= towards_new;  // the new embedding is -1 there, 0 elsewhere
     }
-    // auc_ba's positives also see F's new pairs, by sg'(r * gap) = exp(-22 * 1.08).
-    const double tolerance = 1e-9 * norm(expected_rows) + 1e-8 * (name == "auc_ba" ? 1 : 0) + 1e-10;
-    ASSERT_LT(distance(old_rows, expected_rows),
-              tolerance + (has_tau ? 50 * added / spec_.values.number("tau") : 0))
-        << "seed " << seed;
+    // The gradient changes by the slope of what is added, in several rows.
+    const double tolerance = 1e-9 * norm(expected_rows) + 10 * steepness * added + 1e-10;
+    ASSERT_LT(distance(old_rows, expected_rows), tolerance) << "seed " << seed;
   }
   EXPECT_GT(tried, 5);
 }

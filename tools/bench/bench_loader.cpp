@@ -73,7 +73,8 @@ class BenchLoader final : public Command {
     flags.add("--augment", augment_, "none, or crop=...,flip=... as for train");
     flags.add("--workers", workers_, "loading threads").check(in_range(1, 1024));
     flags.add("--batch", batch_, "images a batch").check(in_range(1, 1 << 16));
-    flags.add("--images", images_, "images to go through, at most").check(in_range(1, 1 << 24));
+    flags.add("--images", images_, "images to take, at most; few are gone through repeatedly")
+        .check(in_range(1, 1 << 24));
     flags
         .add("--cache", cache_,
              "MiB of decoded images to keep; a pass over the images fills them before the "

@@ -5,6 +5,7 @@
 #include "engine/base/shape.h"
 #include "retrieval/files/array_file.h"
 #include "retrieval/files/embeddings_file.h"
+#include "retrieval/files/labels.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/read_rows.h"
 
@@ -53,12 +54,12 @@ std::vector<S> matrix(const ArrayFile& file, const StoredArray& array, std::int6
 std::vector<std::int64_t> integers(const ArrayFile& file, const StoredArray& array,
                                    const std::vector<std::int64_t>& dims) {
   const std::string from = place_of(file, array.name);
-  if (!array.integer() || array.dims() != dims) {
+  if ((!array.integer() && !array.real()) || array.dims() != dims) {
     fail<InputError>("{} is {} where integers {} are expected; write it so", from, text_of(array),
                      shape_text(dims));
   }
   file.check_memory(static_cast<std::uint64_t>(array.tensor.elements()) * sizeof(std::int64_t));
-  return integers_of(array, from);
+  return whole_numbers(array, from);
 }
 
 template <class S> void take_scores(const ArrayFile& file, LossData<S>& data) {

@@ -44,17 +44,26 @@ std::pair<std::int64_t, std::int64_t> matrix_dims(const Hdf5Reader& file, const 
   return {info.dims[0], info.dims[1]};
 }
 
-// Allocates only after the reader has accepted the size.
-template <class T>
-std::vector<T> read(const Hdf5Reader& file, const std::string& name,
-                    const std::vector<std::int64_t>& dims) {
+void require_shape(const Hdf5Reader& file, const std::string& name,
+                   const std::vector<std::int64_t>& dims) {
   require(file, name);
   const std::vector<std::int64_t> there = file.info(name).dims;
-  if (there != dims) {
-    fail<InputError>("{}: {} has shape {} where {} is expected; write it so", file.name(), name,
-                     shape_text(there), shape_text(dims));
-  }
-  return file.read<T>(name);
+  if (there == dims) return;
+  fail<InputError>("{}: {} has shape {} where {} is expected; write it so", file.name(), name,
+                   shape_text(there), shape_text(dims));
+}
+
+// Both allocate only after the reader has accepted the size.
+template <class S>
+std::vector<S> read(const Hdf5Reader& file, const std::string& name,
+                    const std::vector<std::int64_t>& dims) {
+  require_shape(file, name, dims);
+  return file.read<S>(name);
+}
+std::vector<std::int64_t> read_whole(const Hdf5Reader& file, const std::string& name,
+                                     const std::vector<std::int64_t>& dims) {
+  require_shape(file, name, dims);
+  return whole_numbers(file, name);
 }
 
 // An image must have one class only: otherwise it would be its own negative.
@@ -87,7 +96,7 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     std::tie(data.rows, data.classes) = matrix_dims(file, "/scores");
     data.scores = read<S>(file, "/scores", {data.rows, data.classes});
     matrix_dims(file, "/targets");
-    data.targets = targets_of(read<std::int64_t>(file, "/targets", {data.rows, data.classes}),
+    data.targets = targets_of(read_whole(file, "/targets", {data.rows, data.classes}),
                               file.name() + ": /targets");
     return data;
   }
@@ -96,14 +105,15 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
   std::tie(data.rows, data.dim) = matrix_dims(file, rows);
   check_batch_rows(data.rows, fmt::format("{}: {}", file.name(), rows));
   data.embeddings = read<S>(file, rows, {data.rows, data.dim});
-  if (labels.empty()) {
-    data.labels = read<std::int64_t>(file, "/labels", {data.rows});
+  if (labels.empty() &&
+      !(file.has("/labels") && file.info("/labels").kind == Hdf5Reader::Kind::kText)) {
+    data.labels = read_whole(file, "/labels", {data.rows});
   } else {
-    Labels given =
-        read_labels(labels, data.rows, data.dim, fmt::format("{}: {}", file.name(), rows));
+    const std::string from = labels.empty() ? place.file : labels;
+    Labels given = read_labels(from, data.rows, data.dim, fmt::format("{}: {}", file.name(), rows));
     const bool proxies = kind == LossKind::kProxies;
     if (proxies || file.has("/memory_labels")) {
-      refuse_names(given.names, printable(labels), proxies ? "proxies" : "/memory_labels");
+      refuse_names(given.names, printable(from), proxies ? "proxies" : "/memory_labels");
     }
     data.labels = std::move(given.labels);
   }
@@ -113,14 +123,14 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     return data;
   }
   if (file.has("/identities")) {
-    data.image_ids = read<std::int64_t>(file, "/identities", {data.rows});
+    data.image_ids = read_whole(file, "/identities", {data.rows});
   }
   if (file.has("/memory_embeddings")) {
     data.memory = matrix_dims(file, "/memory_embeddings").first;
     data.memory_embeddings = read<S>(file, "/memory_embeddings", {data.memory, data.dim});
-    data.memory_labels = read<std::int64_t>(file, "/memory_labels", {data.memory});
+    data.memory_labels = read_whole(file, "/memory_labels", {data.memory});
     if (!data.image_ids.empty()) {
-      data.memory_image_ids = read<std::int64_t>(file, "/memory_identities", {data.memory});
+      data.memory_image_ids = read_whole(file, "/memory_identities", {data.memory});
     }
   }
   return data;

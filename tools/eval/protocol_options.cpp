@@ -64,7 +64,7 @@ void ProtocolOptions::check_cameras(EvaluatedRows& rows) const {
       return;
     }
     fail<InputError>("{}: --protocol {} {}", side.name, name,
-                     protocol.cameras ? "removes by cameras, and the file has no /cameras"
+                     protocol.cameras ? "removes by cameras, and the file has no /cameras; add them"
                                       : "knows no cameras, and the file's /cameras would remove "
                                         "candidates; leave --protocol out");
   };

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxOpcodes = 1'000'000;
 // Limits for globals, each of which stores its name again: a few bytes of input can name one by
 // memoised texts.
 constexpr std::size_t kMaxNamePart = 1 << 10;
-constexpr std::size_t kMaxNames = std::size_t{64} << 20;
+constexpr std::size_t kMaxGlobals = std::size_t{64} << 20;
 constexpr int kMaxProtocol = 5;
 // For limits: what exceeds them lies beside the weights.
 constexpr const char* kWeightsAlone = "save the weights alone";
@@ -365,8 +365,9 @@ void Pickle::make_global(const std::string& module, const std::string& attribute
   Node* node = make(Kind::kGlobal);
   node->text = module + "." + attribute;
   names_ += node->text.size();
-  if (names_ > kMaxNames) {
-    refuse(fmt::format("names globals of more than {} MiB in all", kMaxNames >> 20), kWeightsAlone);
+  if (names_ > kMaxGlobals) {
+    refuse(fmt::format("names globals of more than {} MiB in all", kMaxGlobals >> 20),
+           kWeightsAlone);
   }
   globals_.insert(node->text);
   push(node);

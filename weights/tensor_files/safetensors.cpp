@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
 // Far above any real network; without these limits a header of 100 MB could take 1 GB here.
-constexpr std::size_t kMaxTensors = 100'000, kMaxRank = 64, kMaxText = std::size_t{64} << 10;
+constexpr std::size_t kMaxNumbers = 64, kMaxText = std::size_t{64} << 10;
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct Entry {
@@ -50,14 +50,16 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     if (text.size() > kMaxText) return refuse("a name of more than 64 KiB");
     switch (place_) {
       case Place::kNames:
-        if (names_.size() == kMaxTensors) return refuse("more than 100000 tensors");
+        if (names_.size() == kMaxTensors)
+          return refuse(fmt::format("more than {} tensors", kMaxTensors));
         if (!seen_.insert(text).second) return refuse("the name " + in_quotes(text) + " twice");
         names_.push_back(text);
         place_ = Place::kValue;
         return true;
       case Place::kMetadata:
         if (metadata.contains(text)) return refuse("the metadata " + in_quotes(text) + " twice");
-        if (metadata.size() == kMaxTensors) return refuse("more than 100000 metadata");
+        if (metadata.size() == kMaxTensors)
+          return refuse(fmt::format("more than {} metadata", kMaxTensors));
         key_ = text;
         return true;
       default: return field(text);
@@ -109,7 +111,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     if (!in_array_) return refuse("a number where none belongs");
     Entry& entry = entries.back();
     std::vector<std::uint64_t>& values = place_ == Place::kShape ? *entry.shape : *entry.offsets;
-    if (values.size() == kMaxRank) return refuse("more than 64 numbers in a row");
+    if (values.size() == kMaxNumbers)
+      return refuse(fmt::format("more than {} numbers in a row", kMaxNumbers));
     values.push_back(value);
     return true;
   }
@@ -172,7 +175,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   std::set<std::string> seen_;
 };
 
-[[noreturn]] void refuse(const std::string& name, const std::string& what) {
+[[noreturn]] void refuse_safetensors(const std::string& name, const std::string& what) {
   fail<InputError>("{}: as safetensors: {}; download or convert it again", printable(name), what);
 }
 
@@ -188,7 +191,7 @@ StoredTensor tensor_of(const Entry& entry, std::span<const std::byte> data,
                        const std::string& name) {
   const std::string label = "tensor " + in_quotes(entry.name);
   const std::optional<ElementType> type = element_type(*entry.dtype);
-  if (!type) refuse(name, label + " has the unknown dtype " + in_quotes(*entry.dtype));
+  if (!type) refuse_safetensors(name, label + " has the unknown dtype " + in_quotes(*entry.dtype));
   StoredTensor tensor;
   tensor.name = entry.name;
   tensor.type = *type;
@@ -200,12 +203,12 @@ StoredTensor tensor_of(const Entry& entry, std::span<const std::byte> data,
     if (bits) bits = product(*bits, side);
     tensor.dims.push_back(static_cast<std::int64_t>(side));
   }
-  if (!bits) refuse(name, label + " claims more elements than can be counted");
-  if (*bits % 8 != 0) refuse(name, label + " does not end at a whole byte");
+  if (!bits) refuse_safetensors(name, label + " claims more elements than can be counted");
+  if (*bits % 8 != 0) refuse_safetensors(name, label + " does not end at a whole byte");
   const std::uint64_t first = (*entry.offsets)[0], last = (*entry.offsets)[1];
   if (last < first || last > data.size() || last - first != *bits / 8) {
-    refuse(name, fmt::format("{} of {} bytes claims bytes {} to {} of {}", label, *bits / 8, first,
-                             last, data.size()));
+    refuse_safetensors(name, fmt::format("{} of {} bytes claims bytes {} to {} of {}", label,
+                                         *bits / 8, first, last, data.size()));
   }
   tensor.bytes = data.subspan(first, last - first);
   return tensor;
@@ -216,18 +219,19 @@ StoredTensor tensor_of(const Entry& entry, std::span<const std::byte> data,
 TensorFile read_safetensors(std::span<const std::byte> bytes,
                             const std::shared_ptr<const void>& owner, const std::string& name) {
   std::uint64_t header = 0;
-  if (bytes.size() < sizeof(header)) refuse(name, "shorter than its first number");
+  if (bytes.size() < sizeof(header)) refuse_safetensors(name, "shorter than its first number");
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header > kMaxHeader) refuse(name, fmt::format("a header of {} bytes", header));
+  if (header > kMaxHeader) refuse_safetensors(name, fmt::format("a header of {} bytes", header));
   if (header > bytes.size() - sizeof(header)) {
-    refuse(name, fmt::format("a header of {} bytes in a file of {}: it was cut off", header,
-                             bytes.size()));
+    refuse_safetensors(name, fmt::format("a header of {} bytes in a file of {}: it was cut off",
+                                         header, bytes.size()));
   }
   HeaderReader reader;
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(header);
   if (!nlohmann::json::sax_parse(text, text + header, &reader)) {
-    refuse(name, "its header holds " +
-                     (reader.problem.empty() ? std::string("no valid JSON") : reader.problem));
+    refuse_safetensors(
+        name, "its header holds " +
+                  (reader.problem.empty() ? std::string("no valid JSON") : reader.problem));
   }
   TensorFile file;
   file.path = name;
@@ -243,17 +247,19 @@ TensorFile read_safetensors(std::span<const std::byte> bytes,
   for (const Entry* described : entries) {
     const Entry& entry = *described;
     if ((*entry.offsets)[0] != end) {
-      refuse(name, fmt::format("tensor '{}' begins at byte {} of the data, the one before it ends "
-                               "at {}",
-                               printable(entry.name), (*entry.offsets)[0], end));
+      refuse_safetensors(
+          name, fmt::format("tensor '{}' begins at byte {} of the data, the one before it ends "
+                            "at {}",
+                            printable(entry.name), (*entry.offsets)[0], end));
     }
     file.tensors.push_back(tensor_of(entry, data, name));
     file.tensors.back().owner = owner;
     end = (*entry.offsets)[1];
   }
   if (end != data.size()) {
-    refuse(name, fmt::format("its tensors end at byte {} of the data, which are {} long", end,
-                             data.size()));
+    refuse_safetensors(
+        name,
+        fmt::format("its tensors end at byte {} of the data, which are {} long", end, data.size()));
   }
   return file;
 }

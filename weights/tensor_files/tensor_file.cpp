@@ -27,7 +27,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 }
 
 // Throws InputError that names the format of the file, if known.
-[[noreturn]] void refuse(std::string_view text, const std::string& path) {
+[[noreturn]] void refuse_unknown(std::string_view text, const std::string& path) {
   const auto no = [&](const std::string& what) {
     fail<InputError>("{}: {}", printable(path), what);
   };
@@ -75,14 +75,16 @@ TensorFile read(const std::shared_ptr<const std::vector<std::byte>>& owner, cons
   // Its header may hold a tar archive's mark in the place where that has it.
   if (is_safetensors(text)) return read_safetensors(bytes, owner, path);
   if (is_tar(text)) return read_torch_tar(bytes, owner, path);
-  refuse(text, path);
+  refuse_unknown(text, path);
 }
 
 }  // namespace
 
-void refuse(const TensorFile& file, const std::string& what) {
-  fail<InputError>("{}: {}", printable(file.path), what);
+void refuse(const std::string& path, const std::string& what) {
+  fail<InputError>("{}: {}", printable(path), what);
 }
+
+void refuse(const TensorFile& file, const std::string& what) { refuse(file.path, what); }
 
 TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options) {
   return read_tensors(read_file(path, kMaxTensorFileBytes), path, options);

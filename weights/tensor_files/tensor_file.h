@@ -34,12 +34,14 @@ struct TensorFile {
 };
 
 constexpr std::size_t kMaxTensorFileBytes = std::size_t{16} << 30;
+constexpr std::size_t kMaxTensors = 100'000;  // of a file
 
 struct TensorFileOptions {
   bool check_crc = true;  // of zip archives
 };
 
 // Throws InputError "<the file's path>: <what>".
+[[noreturn]] void refuse(const std::string& path, const std::string& what);
 [[noreturn]] void refuse(const TensorFile& file, const std::string& what);
 
 TensorFile read_tensor_file(const std::string& path, const TensorFileOptions& options = {});

@@ -5,7 +5,11 @@
 #include "weights/tensor_files/archive_entries.h"
 #include "weights/tensor_files/tensor_file.h"
 
+#include <cstdint>
+
 namespace rk {
+
+inline constexpr std::int32_t kMaxTorchRank = 16;  // of a tensor
 
 // PyTorch 1.6 and later: a zip archive of <root>/data.pkl and one record <root>/data/<key> per
 // storage.

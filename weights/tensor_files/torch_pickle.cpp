@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
+#include "weights/tensor_files/torch_file.h"
 
 #include <fmt/ranges.h>
 
@@ -16,10 +17,8 @@ namespace {
 
 using Kind = PickleNode::Kind;
 
-constexpr std::size_t kMaxTensors = 100'000;
 constexpr std::size_t kMaxVisits = 1'000'000;
 constexpr std::size_t kMaxNames = std::size_t{64} << 20;  // bytes of all names together
-constexpr std::size_t kMaxRank = 16;
 
 struct NamedType {
   std::string_view name;
@@ -70,7 +69,7 @@ std::vector<std::int64_t> integers(const PickleNode& node, const std::string& te
   std::vector<std::int64_t> values;
   for (const PickleNode* item : tuple->items) {
     const std::optional<std::int64_t> value = pickled_integer(*item);
-    if (!value || tuple->kind != Kind::kTuple || values.size() == kMaxRank) {
+    if (!value || tuple->kind != Kind::kTuple || values.size() == kMaxTorchRank) {
       fail<InputError>("{}: tensor '{}' has a size or stride that is no integer; save it again",
                        printable(file), printable(tensor));
     }
@@ -196,7 +195,7 @@ class Walk {
   bool add_tensor(const PickleNode& node, const std::string& path) {
     const PickleNode* at = &node;
     // Unwraps a tensor from the outside; each wrapper is one node deeper.
-    for (std::size_t depth = 0; depth < kMaxRank; ++depth) {
+    for (std::size_t depth = 0; depth < kMaxTorchRank; ++depth) {
       if (at->kind == Kind::kStored && storages_.whole) {
         std::optional<StoredTensor> tensor = storages_.whole(*at);
         if (!tensor) return false;

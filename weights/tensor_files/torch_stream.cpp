@@ -15,10 +15,6 @@ namespace {
 constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr std::int64_t kProtocol = 1001;
 
-[[noreturn]] void refuse(const std::string& name, const std::string& what) {
-  fail<InputError>("{}: {}", printable(name), what);
-}
-
 // A storage as a tensor names it: ("storage", class, key, device, elements, view), where the view
 // is None or (key, offset, elements).
 struct StorageName {

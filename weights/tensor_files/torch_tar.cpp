@@ -10,7 +10,6 @@
 namespace rk {
 namespace {
 
-constexpr std::int32_t kMaxRank = 16;
 constexpr std::int64_t kMaxObjects = 100'000;
 
 class TarFile {
@@ -127,7 +126,7 @@ class TarFile {
       const auto storage = storages_.find(integer(described.root(), 1, 3));
       const auto rank = cursor.number<std::int32_t>();
       cursor.take(4);
-      if (rank < 0 || rank > kMaxRank || storage == storages_.end() ||
+      if (rank < 0 || rank > kMaxTorchRank || storage == storages_.end() ||
           storage->second.type != type(described.root())) {
         refuse("holds a tensor that makes no sense; download it again");
       }

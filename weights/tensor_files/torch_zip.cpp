@@ -8,10 +8,6 @@ namespace {
 
 using Entries = std::map<std::string, ArchiveEntry>;
 
-[[noreturn]] void refuse(const std::string& name, const std::string& what) {
-  fail<InputError>("{}: {}", printable(name), what);
-}
-
 std::string text_of(const ArchiveEntry& entry) {
   return {reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size()};
 }

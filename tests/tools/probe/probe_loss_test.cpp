@@ -23,7 +23,8 @@ class ProbeLoss : public ProbeRun {
  protected:
   int probe(const std::vector<std::string>& arguments) { return run(arguments, make_probe_loss()); }
 
-  // Writes the inputs that `data` has and omits all others.
+  // Writes the inputs that `data` has and omits all others. T: the type of whole numbers.
+  template <class T = std::int64_t>
   void write(const std::string& name, const LossData<double>& data) const {
     Hdf5Writer file;
     const auto numbers = [&](const char* dataset, const std::vector<double>& values,
@@ -32,7 +33,8 @@ class ProbeLoss : public ProbeRun {
     };
     const auto ids = [&](const char* dataset, const std::vector<std::int64_t>& values) {
       if (values.empty()) return;
-      file.write<std::int64_t>(dataset, {static_cast<std::int64_t>(values.size())}, values.data());
+      const std::vector<T> stored(values.begin(), values.end());
+      file.write<T>(dataset, {static_cast<std::int64_t>(values.size())}, stored.data());
     };
     numbers("/embeddings", data.embeddings, data.rows, data.dim);
     ids("/labels", data.labels);
@@ -43,7 +45,8 @@ class ProbeLoss : public ProbeRun {
     numbers("/proxies", data.proxies, data.classes, data.dim);
     numbers("/scores", data.scores, data.rows, data.classes);
     if (!data.targets.empty()) {
-      file.write<std::uint8_t>("/targets", {data.rows, data.classes}, data.targets.data());
+      const std::vector<T> stored(data.targets.begin(), data.targets.end());
+      file.write<T>("/targets", {data.rows, data.classes}, stored.data());
     }
     write_atomic(path(name), file.finish());
   }
@@ -242,6 +245,58 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
   EXPECT_EQ(
       loss_and_gradient("smooth_ap", {"--in", path("e.npy"), "--labels", path("y.csv:species")}),
       loss_and_gradient("smooth_ap", {"--in", path("in.h5")}));
+}
+
+// numpy and PyTorch make floating-point numbers of whole ones, and pandas names.
+TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
+  const auto loss_and_gradient = [&](const std::string& loss, const std::string& in) {
+    EXPECT_EQ(probe({"--loss", loss, "--in", path(in), "--out", path("out.h5"), "--force"}), 0)
+        << error_;
+    const Hdf5Reader file(path("out.h5"));
+    std::vector<double> out = file.read<double>("/grad");
+    out.push_back(file.read<double>("/loss").at(0));
+    return out;
+  };
+  LossData<double> data = made_up::data(LossKind::kEmbeddings,
+                                        {.rows = 12, .memory = 5, .dim = 6, .image_ids = true}, 1);
+  write("in.h5", data);
+  write<double>("floats.h5", data);
+  EXPECT_EQ(loss_and_gradient("fastap", "floats.h5"), loss_and_gradient("fastap", "in.h5"));
+  data = made_up::data(LossKind::kEmbeddings, {.rows = 12, .dim = 6}, 1);
+  write("in.h5", data);
+  Hdf5Writer named;
+  named.write<double>("/embeddings", {data.rows, data.dim}, data.embeddings.data());
+  std::vector<std::string> names;
+  for (const std::int64_t label : data.labels) names.push_back(fmt::format("class {}", label));
+  named.write_text("/labels", names);
+  write_atomic(path("names.h5"), named.finish());
+  EXPECT_EQ(loss_and_gradient("fastap", "names.h5"), loss_and_gradient("fastap", "in.h5"));
+  EXPECT_EQ(probe({"--loss", "nsl", "--in", path("names.h5"), "--device", "cpu"}), 3);
+  EXPECT_EQ(error_, "error: " + path("names.h5") +
+                        ": holds names, but proxies go by number; give numbers\n");
+
+  data = made_up::data(LossKind::kScores, {.rows = 6}, 4);
+  write("in.h5", data);
+  write<double>("floats.h5", data);
+  const std::vector<double> expected = loss_and_gradient("rambo_map", "in.h5");
+  EXPECT_EQ(loss_and_gradient("rambo_map", "floats.h5"), expected);
+  const auto rows = static_cast<std::size_t>(data.rows);
+  const auto classes = static_cast<std::size_t>(data.classes);
+  const auto arrays = [&](float first) {
+    std::vector<float> targets(data.targets.begin(), data.targets.end());
+    if (first > 0) targets[0] = first;
+    folder_.write(
+        "in.npz",
+        zip_of({{"scores.npy", npy_rows({data.scores.begin(), data.scores.end()}, rows, classes)},
+                {"targets.npy", npy_rows(targets, rows, classes)}}));
+  };
+  arrays(0);
+  EXPECT_EQ(loss_and_gradient("rambo_map", "in.npz"), expected);
+  arrays(0.5F);
+  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", path("in.npz"), "--device", "cpu"}), 3);
+  EXPECT_EQ(error_, "error: " + path("in.npz") +
+                        ": 'targets': element 0 is 0.5, no whole number; give integers, or names "
+                        "if they are labels\n");
 }
 
 TEST_F(ProbeLoss, ArraysThatDoNotFitAreOneLine) {
