@@ -16,7 +16,7 @@ template <class S> struct Contrastive : MeanOverQueries<S> {
   S grad_weight(const BatchIndex&) const override { return 1; }
 };
 
-template <class S> Contrastive<S> make(const LossValues& values) {
+template <class S> Contrastive<S> make_contrastive(const LossValues& values) {
   Contrastive<S> formula;
   formula.params.pos = static_cast<S>(values.number("pos"));
   formula.params.neg = static_cast<S>(values.number("neg"));
@@ -34,8 +34,8 @@ LossEntry contrastive_entry() {
               "Mapping, CVPR 2006; on cosine similarities",
           .parameters = {number_parameter("pos", "0.9", -2, 2, "similarity positives should reach"),
                          number_parameter("neg", "0.4", -2, 2, "similarity negatives may have")},
-          .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>};
+          .make_float = make_row_loss<float, make_contrastive<float>>,
+          .make_double = make_row_loss<double, make_contrastive<double>>};
 }
 
 }  // namespace rk

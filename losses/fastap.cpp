@@ -18,7 +18,7 @@ template <class S> struct FastAp : MeanOverQueries<S> {
   }
 };
 
-template <class S> FastAp<S> make(const LossValues& values) {
+template <class S> FastAp<S> make_fastap(const LossValues& values) {
   FastAp<S> formula;
   formula.params.bins = values.integer("bins");
   formula.official = values.is("compat", "official");
@@ -36,8 +36,8 @@ LossEntry fastap_entry() {
               "gradient eq. 22-23",
           .parameters = {integer_parameter("bins", 10, 1, 4096, "bins L over the distances [0, 4]"),
                          compat_parameter("the authors' backward: V/2 times the gradient")},
-          .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>};
+          .make_float = make_row_loss<float, make_fastap<float>>,
+          .make_double = make_row_loss<double, make_fastap<double>>};
 }
 
 }  // namespace rk

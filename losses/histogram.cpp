@@ -16,7 +16,7 @@ template <class S> struct Histogram : MeanOverQueriesWithNegative<S> {
   bool counts(const BatchIndex&, int) const override { return true; }
 };
 
-template <class S> Histogram<S> make(const LossValues& values) {
+template <class S> Histogram<S> make_histogram(const LossValues& values) {
   Histogram<S> formula;
   formula.params.bins = values.integer("bins");
   return formula;
@@ -32,8 +32,8 @@ LossEntry histogram_entry() {
               "Ustinova, Lempitsky: Learning Deep Embeddings with Histogram Loss, NIPS 2016; "
               "eq. 2-5",
           .parameters = {integer_parameter("bins", 100, 1, 4096, "bins over [-1, 1]")},
-          .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>};
+          .make_float = make_row_loss<float, make_histogram<float>>,
+          .make_double = make_row_loss<double, make_histogram<double>>};
 }
 
 }  // namespace rk

@@ -12,7 +12,7 @@ template <class S> struct MultiSimilarity : MeanOverQueriesWithNegative<S> {
   typename Row::Params params;
 };
 
-template <class S> MultiSimilarity<S> make(const LossValues& values) {
+template <class S> MultiSimilarity<S> make_multi_similarity(const LossValues& values) {
   MultiSimilarity<S> formula;
   formula.params.alpha = static_cast<S>(values.number("alpha"));
   formula.params.beta = static_cast<S>(values.number("beta"));
@@ -36,8 +36,8 @@ LossEntry multi_similarity_entry() {
                          number_parameter("base", "0.5", -2, 2, "similarity to compare with"),
                          number_parameter("epsilon", "0.1", 0, 4, "margin of the mining"),
                          integer_parameter("mining", 1, 0, 1, "0: keep all pairs")},
-          .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>,
+          .make_float = make_row_loss<float, make_multi_similarity<float>>,
+          .make_double = make_row_loss<double, make_multi_similarity<double>>,
           .sigmoids = [](double columns, double) { return columns; }};
 }
 

@@ -13,7 +13,7 @@ template <class S> struct PnpFormula : MeanOverQueries<S> {
   typename Row::Params params;
 };
 
-template <class S, Pnp kVariant> PnpFormula<S> make(const LossValues& values) {
+template <class S, Pnp kVariant> PnpFormula<S> make_pnp(const LossValues& values) {
   PnpFormula<S> formula;
   formula.params.variant = kVariant;
   formula.params.tau = static_cast<S>(values.number("tau"));
@@ -39,8 +39,8 @@ LossEntry entry(const std::string& name, const std::string& equation, const std:
               "Penalizing Negative Instances before Positive Ones is Enough, AAAI 2022; eq. " +
               equation,
           .parameters = std::move(parameters),
-          .make_float = make_row_loss<float, make<float, kVariant>>,
-          .make_double = make_row_loss<double, make<double, kVariant>>,
+          .make_float = make_row_loss<float, make_pnp<float, kVariant>>,
+          .make_double = make_row_loss<double, make_pnp<double, kVariant>>,
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

@@ -18,7 +18,7 @@ template <class S> struct RecallAtK : MeanOverQueries<S> {
   }
 };
 
-template <class S> RecallAtK<S> make(const LossValues& values) {
+template <class S> RecallAtK<S> make_recall_at_k(const LossValues& values) {
   RecallAtK<S> formula;
   formula.params.tau = static_cast<S>(values.number("tau"));
   formula.params.tau_k = static_cast<S>(values.number("tau_k"));
@@ -39,8 +39,8 @@ LossEntry recall_at_k_entry() {
                          number_parameter("tau_k", "1", 1e-3, 1e3, "temperature of the counts"),
                          compat_parameter(
                              "the query takes a place in every rank; k is at most the batch")},
-          .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>,
+          .make_float = make_row_loss<float, make_recall_at_k<float>>,
+          .make_double = make_row_loss<double, make_recall_at_k<double>>,
           .sigmoids = [](double columns, double positives) {
             return std::max(1.0, 2 * positives - 2) * columns;
           }};

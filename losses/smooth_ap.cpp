@@ -12,7 +12,7 @@ template <class S> struct SmoothAp : MeanOverQueries<S> {
   typename Row::Params params;
 };
 
-template <class S> SmoothAp<S> make(const LossValues& values) {
+template <class S> SmoothAp<S> make_smooth_ap(const LossValues& values) {
   SmoothAp<S> formula;
   formula.params.tau = static_cast<S>(values.number("tau"));
   formula.params.with_self = values.is("compat", "official");
@@ -28,8 +28,8 @@ LossEntry smooth_ap_entry() {
           .paper = "Brown, Xie, Kalogeiton, Zisserman: Smooth-AP, ECCV 2020; eq. 7-8",
           .parameters = {number_parameter("tau", "0.01", 1e-4, 100, "temperature of the sigmoids"),
                          compat_parameter("the query is one of its own positives")},
-          .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>,
+          .make_float = make_row_loss<float, make_smooth_ap<float>>,
+          .make_double = make_row_loss<double, make_smooth_ap<double>>,
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

@@ -18,7 +18,7 @@ template <class S> struct SupAp : MeanOverQueries<S> {
   bool counts(const BatchIndex&, int) const override { return true; }
 };
 
-template <class S> SupAp<S> make(const LossValues& values) {
+template <class S> SupAp<S> make_sup_ap(const LossValues& values) {
   SupAp<S> formula;
   auto& params = formula.params;
   const double tau = values.number("tau");
@@ -52,8 +52,8 @@ LossEntry sup_ap_entry() {
                                           "height where the slope begins; 0: 0.5 + sg(delta), no "
                                           "step there"),
                          compat_parameter("the query is one of its own positives")},
-          .make_float = make_row_loss<float, make<float>>,
-          .make_double = make_row_loss<double, make<double>>,
+          .make_float = make_row_loss<float, make_sup_ap<float>>,
+          .make_double = make_row_loss<double, make_sup_ap<double>>,
           .sigmoids = [](double columns, double positives) { return columns * positives; }};
 }
 

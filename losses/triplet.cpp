@@ -20,7 +20,8 @@ template <class S> struct TripletAll : MeanOverQueriesWithNegative<S> {
   double value_weight(const BatchIndex&) const override { return 1; }
 };
 
-template <class S, template <class> class Formula> Formula<S> make(const LossValues& values) {
+template <class S, template <class> class Formula>
+Formula<S> make_triplet(const LossValues& values) {
   Formula<S> formula;
   formula.params.margin = static_cast<S>(values.number("margin"));
   formula.params.squared = values.integer("squared") == 1;
@@ -39,8 +40,8 @@ LossEntry entry(const std::string& name, const std::string& summary) {
           .parameters = {number_parameter("margin", "0.3", -10, 10, "of the hinge"),
                          integer_parameter("squared", 0, 0, 1, "1: squared Euclidean distances"),
                          integer_parameter("soft", 0, 0, 1, "1: log(1 + exp(.)), without margin")},
-          .make_float = make_row_loss<float, make<float, Formula>>,
-          .make_double = make_row_loss<double, make<double, Formula>>,
+          .make_float = make_row_loss<float, make_triplet<float, Formula>>,
+          .make_double = make_row_loss<double, make_triplet<double, Formula>>,
           .scores_with_gradient = kScoresWithGradient<Formula<float>>};
 }
 

@@ -1,10 +1,10 @@
 #include "retrieval/class_distances.h"
 
 #include "engine/base/parallel.h"
+#include "retrieval/undefined.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -14,7 +14,6 @@ namespace rk {
 namespace {
 
 constexpr double kShortestCentre = 1e-12;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 struct LabelledRow {
   std::int64_t label;
@@ -161,8 +160,8 @@ ClassDistances class_distances(const Context& context, const EmbeddingView& set,
     }
   }
   // If all rows are equal, rounding may make the distance negative.
-  return {pairs > 0 ? std::max(0.0, intra / static_cast<double>(pairs)) : kNaN,
-          centres.count() >= 2 ? std::max(0.0, 1 - centres.mean_product()) : kNaN};
+  return {pairs > 0 ? std::max(0.0, intra / static_cast<double>(pairs)) : kUndefined,
+          centres.count() >= 2 ? std::max(0.0, 1 - centres.mean_product()) : kUndefined};
 }
 
 }  // namespace rk

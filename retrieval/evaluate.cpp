@@ -13,6 +13,7 @@
 #include "retrieval/passes/score_pass.h"
 #include "retrieval/passes/score_tiles.h"
 #include "retrieval/rank_metrics.h"
+#include "retrieval/undefined.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +23,6 @@
 namespace rk {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();  // ranks are 32-bit
 constexpr double kGatherShare = 0.02;  // of the progress shown
 
@@ -57,7 +57,7 @@ void count_pairs(const ClassOrder& order, std::int64_t gallery_count, Metrics& o
 
 PerQuery make_per_query(std::int64_t n) {
   PerQuery out;
-  for (auto* values : {&out.ap, &out.ap_at_r, &out.r_precision}) values->assign(at(n), kNaN);
+  for (auto* values : {&out.ap, &out.ap_at_r, &out.r_precision}) values->assign(at(n), kUndefined);
   for (auto* values : {&out.first_hit_rank, &out.num_relevant, &out.num_candidates}) {
     values->assign(at(n), 0);
   }
@@ -90,7 +90,7 @@ double mean_of_valid(const std::vector<double>& values) {
     sum += v;
     ++count;
   }
-  return count > 0 ? sum / static_cast<double>(count) : kNaN;
+  return count > 0 ? sum / static_cast<double>(count) : kUndefined;
 }
 
 void summarise(const EvaluateOptions& options, const PerQuery& queries, Metrics& out) {
@@ -100,7 +100,7 @@ void summarise(const EvaluateOptions& options, const PerQuery& queries, Metrics&
                                     [&](std::int64_t rank) { return rank >= 1 && rank <= k; });
     out.recall.push_back(out.num_queries_valid > 0 ? static_cast<double>(hits) /
                                                          static_cast<double>(out.num_queries_valid)
-                                                   : kNaN);
+                                                   : kUndefined);
   }
   out.map = mean_of_valid(queries.ap);
   out.map_at_r = mean_of_valid(queries.ap_at_r);
@@ -254,7 +254,7 @@ class Evaluation {
 
 double Metrics::recall_for(std::int64_t k) const {
   const auto found = std::find(recall_at.begin(), recall_at.end(), k);
-  return found == recall_at.end() ? kNaN : recall[at(found - recall_at.begin())];
+  return found == recall_at.end() ? kUndefined : recall[at(found - recall_at.begin())];
 }
 
 std::int64_t gpu_evaluation_bytes(std::int64_t rows, std::int64_t dim, std::int64_t positives,

@@ -13,7 +13,7 @@
 namespace rk {
 namespace {
 
-constexpr std::int64_t kTile = 64;
+constexpr std::int64_t kEdge = 64;  // of a tile
 
 // If one number of dLoss/dS in kFew is not 0, adding rows up takes half to two thirds of the time
 // of a product at 384 to 1,024 rows; at one in 32, both take the same time at 4,096 rows.
@@ -31,16 +31,16 @@ std::int64_t row_stride(std::int64_t columns) {
 template <class S>
 void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i0,
                std::int64_t j0) {
-  const std::int64_t i_count = std::min(kTile, rows - i0);
-  const std::int64_t j_count = std::min(kTile, rows - j0);
-  S flipped[kTile][kTile];  // (j, i) transposed
-  transpose(matrix + j0 * stride + i0, stride, j_count, i_count, flipped[0], kTile);
+  const std::int64_t i_count = std::min(kEdge, rows - i0);
+  const std::int64_t j_count = std::min(kEdge, rows - j0);
+  S flipped[kEdge][kEdge];  // (j, i) transposed
+  transpose(matrix + j0 * stride + i0, stride, j_count, i_count, flipped[0], kEdge);
   for (std::int64_t i = 0; i < i_count; ++i) {
     S* to = matrix + (i0 + i) * stride + j0;
     for (std::int64_t j = 0; j < j_count; ++j) flipped[i][j] = to[j] += flipped[i][j];
   }
   if (i0 == j0) return;
-  transpose(flipped[0], kTile, i_count, j_count, matrix + j0 * stride + i0, stride);
+  transpose(flipped[0], kEdge, i_count, j_count, matrix + j0 * stride + i0, stride);
 }
 
 }  // namespace
@@ -91,9 +91,9 @@ void SimilarityMatrix<S>::add_transpose(const Context& context, std::int64_t row
       return launch(context, AddTranspose{row(0), stride_, static_cast<int>(rows)});
     }
   }
-  const std::int64_t tiles = (rows + kTile - 1) / kTile;
+  const std::int64_t tiles = (rows + kEdge - 1) / kEdge;
   for_upper_tiles(context.threads(), tiles, [&](std::int64_t i, std::int64_t j, int) {
-    add_tiles(row(0), stride_, rows, i * kTile, j * kTile);
+    add_tiles(row(0), stride_, rows, i * kEdge, j * kEdge);
   });
 }
 

@@ -22,12 +22,12 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
-[[noreturn]] void refuse(const std::string& name, const std::string& what) {
+[[noreturn]] void refuse_npy(const std::string& name, const std::string& what) {
   fail<InputError>("{}: {}", name, what);
 }
 
 [[noreturn]] void malformed(const std::string& name, const std::string& what) {
-  refuse(name, fmt::format("as .npy: {}; it is damaged, save or copy it again", what));
+  refuse_npy(name, fmt::format("as .npy: {}; it is damaged, save or copy it again", what));
 }
 
 // Parses the header's dictionary token by token; never evaluates it.
@@ -48,7 +48,7 @@ class HeaderReader {
       if (key == "descr") {
         once(0, key);
         if (next() == '[') {
-          refuse(name_, "holds records of several fields; save the embeddings as one array");
+          refuse_npy(name_, "holds records of several fields; save the embeddings as one array");
         }
         header.descr = text();
       } else if (key == "fortran_order") {
@@ -160,9 +160,10 @@ std::uint64_t read_type(const std::string& descr, StoredArray& array, const std:
     type.remove_prefix(1);
   }
   if (type.starts_with('O')) {
-    refuse(name,
-           "holds pickled Python objects, and a pickle can run programs: it is never loaded; save "
-           "numbers (numpy: .astype('float32')) or texts (.astype(str))");
+    refuse_npy(
+        name,
+        "holds pickled Python objects, and a pickle can run programs: it is never loaded; save "
+        "numbers (numpy: .astype('float32')) or texts (.astype(str))");
   }
   for (const NumberName& number : kNumbers) {
     if (type != number.descr) continue;
@@ -181,9 +182,10 @@ std::uint64_t read_type(const std::string& descr, StoredArray& array, const std:
       return static_cast<std::uint64_t>(text.units) * (text.wide ? 4 : 1);
     }
   }
-  refuse(name, fmt::format("holds elements of the type {}; save floating-point numbers, integers "
-                           "or texts (numpy: .astype('float32'))",
-                           in_quotes(descr)));
+  refuse_npy(name,
+             fmt::format("holds elements of the type {}; save floating-point numbers, integers "
+                         "or texts (numpy: .astype('float32'))",
+                         in_quotes(descr)));
 }
 
 }  // namespace
@@ -200,9 +202,10 @@ StoredArray read_npy(std::span<const std::byte> bytes, std::shared_ptr<const voi
   const auto byte_at = [&](std::size_t i) { return std::to_integer<std::size_t>(bytes[i]); };
   const std::size_t version = byte_at(6);
   if (version < 1 || version > 3) {
-    refuse(name, fmt::format("is .npy of version {}.{}, known are 1 to 3; save it by a numpy of "
-                             "today",
-                             version, byte_at(7)));
+    refuse_npy(name,
+               fmt::format("is .npy of version {}.{}, known are 1 to 3; save it by a numpy of "
+                           "today",
+                           version, byte_at(7)));
   }
   std::size_t begin = 10;
   std::size_t length = byte_at(8) | (byte_at(9) << 8);

@@ -1,18 +1,17 @@
 #include "retrieval/passes/pair_statistics.h"
 
 #include "kernels/score_bins.h"
+#include "retrieval/undefined.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace rk {
 namespace {
 
 constexpr std::int64_t kBlock = 256;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Rows normalised in float32 have products slightly above 1, which belong into the last bin anyway.
 constexpr double kUnit = 1.0001;
 // Scores in a smaller range would use only few of the bins over [-1, 1].
@@ -29,7 +28,7 @@ double jensen_shannon(const std::vector<double>& p, const std::vector<double>& q
     sum_p += p[i];
     sum_q += q[i];
   }
-  if (sum_p == 0 || sum_q == 0) return kNaN;
+  if (sum_p == 0 || sum_q == 0) return kUndefined;
   double divergence = 0;
   for (std::size_t i = 0; i < p.size(); ++i) {
     const double a = p[i] / sum_p, b = q[i] / sum_q, m = (a + b) / 2;

@@ -3,9 +3,9 @@
 #include "engine/base/error.h"
 #include "engine/base/integers.h"
 #include "retrieval/evaluate.h"
+#include "retrieval/undefined.h"
 
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 
@@ -61,7 +61,6 @@ std::optional<DrawnMetrics> vehicleid_official(const Context& context, const Emb
          "[vehicleid_official] expected rows and draws, got {} "
          "and {}",
          set.count, options.draws);
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   DrawnMetrics out;
   std::vector<std::vector<double>> recall(options.recall_at.size());
   std::vector<double> map;
@@ -76,8 +75,8 @@ std::optional<DrawnMetrics> vehicleid_official(const Context& context, const Emb
     out.num_queries = static_cast<std::int64_t>(query_rows.size());
     out.num_gallery = static_cast<std::int64_t>(gallery_rows.size());
     if (query_rows.empty()) {
-      for (auto& values : recall) values.push_back(kNaN);
-      map.push_back(kNaN);
+      for (auto& values : recall) values.push_back(kUndefined);
+      map.push_back(kUndefined);
       continue;
     }
     const EmbeddingSet queries = rows_of(set, query_rows), gallery = rows_of(set, gallery_rows);

@@ -7,12 +7,12 @@
 #include "engine/base/random.h"
 #include "engine/base/random_stream.h"
 #include "retrieval/statistics/student.h"
+#include "retrieval/undefined.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -124,8 +124,7 @@ RankIntervals intervals(const Context& context, const Units& units, std::size_t 
   expect(options.confidence > 0 && options.confidence < 1 && options.resamples >= 0,
          "[bootstrap] expected a confidence within (0, 1) and resamples, got {} and {}",
          options.confidence, options.resamples);
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  std::vector<Interval> all(units.metrics, {kNaN, kNaN});
+  std::vector<Interval> all(units.metrics, {kUndefined, kUndefined});
   RankIntervals out;
   out.units = units.count();
   if (units.count() > 1) {

@@ -231,7 +231,9 @@ TEST(NormalizedLoss, RowsTooShortForTheirGradientAreRefused) {
   LossData<double> data =
       made_up::data(LossKind::kEmbeddings, {.rows = 9, .dim = 7, .classes = 3}, random_seed());
   for (double& x : data.embeddings) x *= 1e-42;
-  LossFunction<float> function(context, parse_loss("smooth_ap:tau=0.1"), data.shape(), true);
+  // Wherever rows lie, each class has a gradient: with a temperature of 1 no pair is saturated.
+  for (std::size_t i = 0; i < 9; ++i) data.labels[i] = static_cast<std::int64_t>(i % 3);
+  LossFunction<float> function(context, parse_loss("smooth_ap:tau=1"), data.shape(), true);
   const std::string why = message_of<InputError>([&] { function(made_up::as_float(data)); });
   EXPECT_TRUE(holds(why, "for which its gradient is beyond the largest number; scale the rows up"));
 }
