@@ -1,7 +1,7 @@
 #include "retrieval/class_distances.h"
 
 #include "engine/base/parallel.h"
-#include "retrieval/undefined.h"
+#include "retrieval/passes/undefined.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,8 +12,8 @@
 #include "retrieval/passes/rank_counter.h"
 #include "retrieval/passes/score_pass.h"
 #include "retrieval/passes/score_tiles.h"
+#include "retrieval/passes/undefined.h"
 #include "retrieval/rank_metrics.h"
-#include "retrieval/undefined.h"
 
 #include <algorithm>
 #include <cmath>

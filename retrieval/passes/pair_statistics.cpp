@@ -1,7 +1,7 @@
 #include "retrieval/passes/pair_statistics.h"
 
 #include "kernels/score_bins.h"
-#include "retrieval/undefined.h"
+#include "retrieval/passes/undefined.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/integers.h"
 #include "retrieval/evaluate.h"
-#include "retrieval/undefined.h"
+#include "retrieval/passes/undefined.h"
 
 #include <cmath>
 #include <map>

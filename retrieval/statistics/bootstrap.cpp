@@ -6,8 +6,8 @@
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/base/random_stream.h"
+#include "retrieval/passes/undefined.h"
 #include "retrieval/statistics/student.h"
-#include "retrieval/undefined.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults in the tree, one at a time, and looks whether the tests that should see them do.
 
-    tools/scripts/mutate.py [--build build] [--jobs 2] [--only TEXT] [--unchecked] [--list]
+    tests/mutation/mutate.py [--build build] [--jobs 2] [--only TEXT] [--unchecked] [--list]
 
 A fault is an entry of tests/mutation/faults.toml: a file, a text that stands in it once, what is put
 in its place, and the tests that should then fail ("tools_test:TrainSettings.*" is a test binary with
