@@ -105,15 +105,19 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
   std::tie(data.rows, data.dim) = matrix_dims(file, rows);
   check_batch_rows(data.rows, fmt::format("{}: {}", file.name(), rows));
   data.embeddings = read<S>(file, rows, {data.rows, data.dim});
-  if (labels.empty() &&
-      !(file.has("/labels") && file.info("/labels").kind == Hdf5Reader::Kind::kText)) {
+  if (labels.empty()) {
+    if (file.has("/labels") && file.info("/labels").kind == Hdf5Reader::Kind::kText) {
+      fail<InputError>(
+          "{}: /labels does not hold integers but names; with --labels {} they are taken",
+          file.name(), place.file);
+    }
     data.labels = read_whole(file, "/labels", {data.rows});
   } else {
-    const std::string from = labels.empty() ? place.file : labels;
-    Labels given = read_labels(from, data.rows, data.dim, fmt::format("{}: {}", file.name(), rows));
+    Labels given =
+        read_labels(labels, data.rows, data.dim, fmt::format("{}: {}", file.name(), rows));
     const bool proxies = kind == LossKind::kProxies;
     if (proxies || file.has("/memory_labels")) {
-      refuse_names(given.names, printable(from), proxies ? "proxies" : "/memory_labels");
+      refuse_names(given.names, printable(labels), proxies ? "proxies" : "/memory_labels");
     }
     data.labels = std::move(given.labels);
   }

@@ -249,9 +249,12 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
 
 // numpy and PyTorch make floating-point numbers of whole ones, and pandas names.
 TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
-  const auto loss_and_gradient = [&](const std::string& loss, const std::string& in) {
-    EXPECT_EQ(probe({"--loss", loss, "--in", path(in), "--out", path("out.h5"), "--force"}), 0)
-        << error_;
+  const auto loss_and_gradient = [&](const std::string& loss, const std::string& in,
+                                     const std::string& labels = "") {
+    std::vector<std::string> words = {"--loss", loss,           "--in",   path(in),
+                                      "--out",  path("out.h5"), "--force"};
+    if (!labels.empty()) words.insert(words.end(), {"--labels", path(labels)});
+    EXPECT_EQ(probe(words), 0) << error_;
     const Hdf5Reader file(path("out.h5"));
     std::vector<double> out = file.read<double>("/grad");
     out.push_back(file.read<double>("/loss").at(0));
@@ -270,10 +273,12 @@ TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
   for (const std::int64_t label : data.labels) names.push_back(fmt::format("class {}", label));
   named.write_text("/labels", names);
   write_atomic(path("names.h5"), named.finish());
-  EXPECT_EQ(loss_and_gradient("fastap", "names.h5"), loss_and_gradient("fastap", "in.h5"));
-  EXPECT_EQ(probe({"--loss", "nsl", "--in", path("names.h5"), "--device", "cpu"}), 3);
+  EXPECT_EQ(loss_and_gradient("fastap", "names.h5", "names.h5"),
+            loss_and_gradient("fastap", "in.h5"));
+  EXPECT_EQ(probe({"--loss", "fastap", "--in", path("names.h5"), "--device", "cpu"}), 3);
   EXPECT_EQ(error_, "error: " + path("names.h5") +
-                        ": holds names, but proxies go by number; give numbers\n");
+                        ": /labels does not hold integers but names; with --labels " +
+                        path("names.h5") + " they are taken\n");
 
   data = made_up::data(LossKind::kScores, {.rows = 6}, 4);
   write("in.h5", data);
