@@ -69,8 +69,7 @@ std::int64_t whole(double value, int digits, std::size_t at, const std::string& 
   if (std::abs(value) >= std::ldexp(1.0, digits)) {
     fail<InputError>(
         "{}: element {} is {}, which reaches 2^{}, from where floating-point numbers of its type "
-        "no longer "
-        "tell whole numbers apart; give integers, or names if they are labels",
+        "no longer tell whole numbers apart; give integers, or names if they are labels",
         from, at, value, digits);
   }
   if (std::isnan(value) || value != std::floor(value)) {
@@ -159,11 +158,18 @@ std::vector<std::int64_t> whole_numbers(const Hdf5Reader& file, const std::strin
   const Hdf5Reader::Info info = file.info(name);
   if (info.kind != Hdf5Reader::Kind::kFloat) return file.read<std::int64_t>(name);
   const int digits = std::min(info.digits, kDoubleDigits);
+  const std::string from = fmt::format("{}: {}", file.name(), name);
   std::vector<std::int64_t> out;
   for (const double value : file.read<double>(name)) {
-    out.push_back(whole(value, digits, out.size(), fmt::format("{}: {}", file.name(), name)));
+    out.push_back(whole(value, digits, out.size(), from));
   }
   return out;
+}
+
+void refuse_named_labels(const Hdf5Reader& file, const std::string& labels_flag) {
+  if (!file.has("/labels") || file.info("/labels").kind != Hdf5Reader::Kind::kText) return;
+  fail<InputError>("{}: /labels does not hold integers but names; with {} {} they are taken",
+                   file.name(), labels_flag, file.name());
 }
 
 std::span<const std::string> usual_label_names() {

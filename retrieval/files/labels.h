@@ -26,6 +26,9 @@ struct Labels {
 std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from);
 std::vector<std::int64_t> whole_numbers(const Hdf5Reader& file, const std::string& name);
 
+// Throws InputError if /labels holds names: they are taken only if `labels_flag` names the file.
+void refuse_named_labels(const Hdf5Reader& file, const std::string& labels_flag);
+
 // Usual names of arrays and columns of labels, in lower case.
 std::span<const std::string> usual_label_names();
 

@@ -155,12 +155,8 @@ RowsRead read_hdf5(const RowsToRead& what) {
       fail<InputError>("{}: no data set /labels; give them by {} FILE, or store integers there; {}",
                        file.name(), what.labels_flag, what_it_holds(file));
     }
-    const auto kind = labelled ? file.info("/labels").kind : Hdf5Reader::Kind::kInteger;
-    if (kind == Hdf5Reader::Kind::kText) {
-      fail<InputError>("{}: /labels does not hold integers but names; with {} {} they are taken",
-                       file.name(), what.labels_flag, place.file);
-    }
-    if (kind == Hdf5Reader::Kind::kInteger) {
+    refuse_named_labels(file, what.labels_flag);
+    if (!labelled || file.info("/labels").kind == Hdf5Reader::Kind::kInteger) {
       out.set = read_embeddings(file);
       out.labels = "/labels";
       return out;

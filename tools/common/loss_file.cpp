@@ -106,11 +106,7 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
   check_batch_rows(data.rows, fmt::format("{}: {}", file.name(), rows));
   data.embeddings = read<S>(file, rows, {data.rows, data.dim});
   if (labels.empty()) {
-    if (file.has("/labels") && file.info("/labels").kind == Hdf5Reader::Kind::kText) {
-      fail<InputError>(
-          "{}: /labels does not hold integers but names; with --labels {} they are taken",
-          file.name(), place.file);
-    }
+    refuse_named_labels(file, "--labels");
     data.labels = read_whole(file, "/labels", {data.rows});
   } else {
     Labels given =
