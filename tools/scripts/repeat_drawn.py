@@ -25,17 +25,18 @@ SEED = re.compile(r"drawn with (RK_TEST_SEED=\d+)")
 
 
 def run(binary, pattern, repeat=1):
+    """What the tests print, and a line for each that fails, crashes or does not end."""
     environment = dict(os.environ, OMP_WAIT_POLICY="PASSIVE")  # tests run side by side
     try:
         done = subprocess.run(
             [binary, f"--gtest_filter={pattern}", f"--gtest_repeat={repeat}"], cwd=ROOT, env=environment,
             capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        sys.exit(f"{binary.name} {pattern}: does not end within {TIMEOUT} s")
-    return done.stdout
+        return "", [f"{binary.name} {pattern}: does not end within {TIMEOUT} s"]
+    return done.stdout, failures(binary, done.stdout, done.returncode)
 
 
-def failures(binary, output):
+def failures(binary, output, code):
     """A line for each failed test, with the seed printed last before and what was found."""
     seed, found, lines = "no seed", "", []
     for line in output.splitlines():
@@ -47,6 +48,9 @@ def failures(binary, output):
             found = line.rsplit("/", 1)[-1]
         if line.startswith("[  FAILED  ]") and " ms)" in line:
             lines.append(f"{binary.name} {line.split()[3].rstrip(',')}: {seed}: {found}")
+    if code != 0 and not lines:
+        started = [line.split()[3] for line in output.splitlines() if line.startswith("[ RUN ")]
+        lines.append(f"{binary.name} {started[-1] if started else ''}: {seed}: ended with code {code}")
     return lines
 
 
@@ -71,7 +75,7 @@ def drawn_tests(binary, only):
     names = [name for name in names if only in f"{binary.name}:{name}"]
     if not names:
         return [], []
-    output = run(binary, ":".join(names) if only else "*")
+    output, lines = run(binary, ":".join(names) if only else "*")
     tests, name, draws = [], "", False
     for line in output.splitlines():
         if line.startswith("[ RUN "):
@@ -79,7 +83,7 @@ def drawn_tests(binary, only):
         draws = draws or SEED.search(line) is not None
         if draws and (took := re.match(r"\[       OK \] .*\((\d+) ms\)", line)):
             tests.append(Drawn(binary, name, int(took[1]) / 1000))
-    return tests, failures(binary, output)
+    return tests, lines
 
 
 def main():
@@ -109,7 +113,7 @@ def main():
                 test = min(tests, key=lambda each: each.seconds)
                 test.seconds += 1e-3  # so that the next worker takes another
             start = time.monotonic()
-            lines = failures(test.binary, run(test.binary, test.name, test.repeat))
+            _, lines = run(test.binary, test.name, test.repeat)
             with lock:
                 test.seconds += time.monotonic() - start
                 test.runs += test.repeat
