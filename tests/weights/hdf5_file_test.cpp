@@ -276,11 +276,11 @@ TEST(Hdf5File, WhatIsNotReadIsSaidOfEachDataSet) {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const std::array<double, 2> values = {1, 2};
   write_set(file, "x", H5T_IEEE_F64LE, {2}, values.data());
-  const hid_t truth = H5Tenum_create(H5T_NATIVE_INT8);  // as h5py writes bool
-  const std::int8_t no = 0, yes = 1;
-  H5Tenum_insert(truth, "FALSE", &no);
-  H5Tenum_insert(truth, "TRUE", &yes);
-  write_set(file, "enum", truth, {2}, values.data());
+  const hid_t colours = H5Tenum_create(H5T_NATIVE_INT8);
+  const std::int8_t red = 0, blue = 1;
+  H5Tenum_insert(colours, "RED", &red);
+  H5Tenum_insert(colours, "TRUE", &blue);
+  write_set(file, "enum", colours, {2}, values.data());
   const hid_t pair = H5Tcreate(H5T_COMPOUND, 16);
   H5Tinsert(pair, "a", 0, H5T_NATIVE_DOUBLE);
   H5Tinsert(pair, "b", 8, H5T_NATIVE_DOUBLE);
@@ -292,11 +292,11 @@ TEST(Hdf5File, WhatIsNotReadIsSaidOfEachDataSet) {
       H5Dcreate2(file, "empty", H5T_IEEE_F32LE, nothing, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   H5Sclose(nothing);
   H5Tclose(pair);
-  H5Tclose(truth);
+  H5Tclose(colours);
   H5Fclose(file);
   const Hdf5Reader reader(path);
   for (const auto& [name, words] :
-       {std::pair<std::string, std::string>{"/enum", "holds neither numbers nor text; convert it"},
+       {std::pair<std::string, std::string>{"/enum", "holds an enumeration; write its integers"},
         {"/compound", "holds neither numbers nor text; convert it"},
         {"/rank5", "has 5 dimensions; at most 4 are read"},
         {"/long", "has elements of more than 8 bytes; convert it to float32"},
@@ -317,6 +317,41 @@ TEST(Hdf5File, WhatIsNotReadIsSaidOfEachDataSet) {
   }
   EXPECT_EQ(reader.unread("/x"), "");
   EXPECT_EQ(reader.read<float>("/x"), (std::vector<float>{1, 2}));
+}
+
+// numpy's bool as h5py writes it, and as other machines might: 0 and 1 of any integer.
+TEST(Hdf5File, BooleansAreIntegers) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "booleans.h5").string();
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  const std::array<hsize_t, 2> chunk = {3, 2};
+  H5Pset_chunk(creation, 2, chunk.data());
+  H5Pset_deflate(creation, 1);
+  const auto write = [&](const char* name, hid_t base, auto no, auto yes, hid_t how) {
+    const hid_t type = H5Tenum_create(base);
+    H5Tenum_insert(type, "FALSE", &no);
+    H5Tenum_insert(type, "TRUE", &yes);
+    const std::array values = {no, yes, yes, no, yes, no, no, no, yes, yes};
+    write_set(file, name, type, {5, 2}, values.data(), how);
+    H5Tclose(type);
+  };
+  write("int8", H5T_STD_I8LE, std::int8_t{0}, std::int8_t{1}, H5P_DEFAULT);
+  write("deflated", H5T_STD_I8LE, std::int8_t{0}, std::int8_t{1}, creation);
+  const std::uint32_t turned = std::uint32_t{1} << 24;  // 1 with its bytes the other way round
+  write("big_endian", H5T_STD_U32BE, std::uint32_t{0}, turned, H5P_DEFAULT);
+  H5Pclose(creation);
+  H5Fclose(file);
+  const std::vector<std::int64_t> wanted = {0, 1, 1, 0, 1, 0, 0, 0, 1, 1};
+  const Hdf5Reader reader(path);
+  for (const char* name : {"/int8", "/deflated", "/big_endian"}) {
+    EXPECT_EQ(reader.unread(name), "");
+    EXPECT_EQ(reader.info(name).kind, Hdf5Reader::Kind::kInteger) << name;
+    EXPECT_EQ(reader.read<std::int64_t>(name), wanted) << name;
+    EXPECT_EQ(reader.read<float>(name), (std::vector<float>(wanted.begin(), wanted.end())));
+    EXPECT_EQ(reader.read<std::uint8_t>(name),
+              (std::vector<std::uint8_t>(wanted.begin(), wanted.end())));
+  }
 }
 
 // Every bfloat16, as Keras writes them: opaque, and an attribute says what they are.

@@ -1,6 +1,7 @@
 #include "tools/common/loss_arrays.h"
 
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
 #include "retrieval/files/array_file.h"
@@ -109,6 +110,9 @@ void take_rows(const ArrayFile& file, const std::string& path, LossKind kind,
   data.labels = read.set.labels;
   if (kind == LossKind::kProxies) {
     refuse_names(!read.set.classes.empty(), fmt::format("{}: labels", printable(path)), "proxies");
+    if (const StoredArray* unread = find(file, "memory_embeddings")) {
+      note_memory_unread(place_of(file, unread->name));
+    }
     const StoredArray& proxies = required(file, "proxies");
     data.proxies = matrix<S>(file, proxies, data.dim);
     data.classes = proxies.dims()[0];
@@ -116,6 +120,8 @@ void take_rows(const ArrayFile& file, const std::string& path, LossKind kind,
   }
   if (const StoredArray* found = find(file, "identities")) {
     data.image_ids = integers(file, *found, {data.rows});
+  } else if (const StoredArray* alone = find(file, "memory_identities")) {
+    refuse_memory_identities(place_of(file, alone->name));
   }
   take_memory(file, read.set, data);
 }
@@ -132,6 +138,17 @@ void check_batch_rows(std::int64_t rows, const std::string& from) {
 void refuse_names(bool names, const std::string& from, const std::string& others) {
   if (!names) return;
   fail<InputError>("{}: holds names, but {} go by number; give numbers", from, others);
+}
+
+void refuse_memory_identities(const std::string& from) {
+  fail<InputError>(
+      "{}: numbers the pictures of the memory, and nothing numbers those of the batch; add "
+      "identities or leave both out",
+      from);
+}
+
+void note_memory_unread(const std::string& from) {
+  note(fmt::format("{}: not read; a loss with proxies compares the batch with them alone", from));
 }
 
 std::vector<std::uint8_t> targets_of(const std::vector<std::int64_t>& values,

@@ -25,4 +25,10 @@ void check_batch_rows(std::int64_t rows, const std::string& from);
 // beside `others`.
 void refuse_names(bool names, const std::string& from, const std::string& others);
 
+// Throws InputError, which begins with `from`: the memory's pictures are numbered, the batch's not.
+[[noreturn]] void refuse_memory_identities(const std::string& from);
+
+// Says that a loss of proxies compares with no rows of earlier batches, which are in `from`.
+void note_memory_unread(const std::string& from);
+
 }  // namespace rk

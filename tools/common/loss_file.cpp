@@ -118,12 +118,15 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     data.labels = std::move(given.labels);
   }
   if (kind == LossKind::kProxies) {
+    if (file.has("/memory_embeddings")) note_memory_unread(file.name() + ": /memory_embeddings");
     data.classes = matrix_dims(file, "/proxies").first;
     data.proxies = read<S>(file, "/proxies", {data.classes, data.dim});
     return data;
   }
   if (file.has("/identities")) {
     data.image_ids = read_whole(file, "/identities", {data.rows});
+  } else if (file.has("/memory_identities")) {
+    refuse_memory_identities(file.name() + ": /memory_identities");
   }
   if (file.has("/memory_embeddings")) {
     data.memory = matrix_dims(file, "/memory_embeddings").first;

@@ -94,6 +94,7 @@ class ProbeLoss final : public Command {
       stop_if_interrupted();
       json["loss"] = result.loss;
       json["valid_queries"] = result.valid_queries;
+      json["memory_rows"] = data.memory;
       json["grad_norm"] = norm(result.grad);
       // Of scores, each class's ranking or the one of all classes is a query.
       print("{}\nloss           {:.9g}\nvalid queries  {}{}\ngradient norm  {:.6g}\n", spec.text(),
@@ -101,6 +102,7 @@ class ProbeLoss final : public Command {
             kind == LossKind::kScores ? " (rankings with a positive)"
                                       : fmt::format(" of {}", data.rows),
             norm(result.grad));
+      if (data.memory > 0) print("memory         {} rows to rank against\n", data.memory);
       if (kind == LossKind::kProxies) {
         json["grad_proxies_norm"] = norm(result.grad_proxies);
         print("of the proxies {:.6g}\n", norm(result.grad_proxies));

@@ -105,6 +105,14 @@ Hdf5TypeId bfloat16_type() {
   return type;
 }
 
+// As h5py and PyTables store numpy's bool: an enumeration of integers 0 and 1.
+bool is_boolean(hid_t enumeration) {
+  std::array<std::byte, 8> value{};
+  return H5Tget_size(enumeration) <= value.size() && H5Tget_nmembers(enumeration) == 2 &&
+         H5Tenum_valueof(enumeration, "FALSE", value.data()) >= 0 &&
+         H5Tenum_valueof(enumeration, "TRUE", value.data()) >= 0;
+}
+
 int significand_digits(hid_t type) {
   std::size_t sign = 0, exponent_at = 0, exponent = 0, significand_at = 0, significand = 0;
   H5Tget_fields(type, &sign, &exponent_at, &exponent, &significand_at, &significand);
@@ -204,6 +212,10 @@ std::string Hdf5Parser::describe(Open& set) {
     case H5T_FLOAT: set.info.kind = Kind::kFloat; break;
     case H5T_INTEGER: set.info.kind = Kind::kInteger; break;
     case H5T_STRING: set.info.kind = Kind::kText; break;
+    case H5T_ENUM:
+      if (!is_boolean(set.stored.get())) return "holds an enumeration; write its integers";
+      set.info.kind = Kind::kInteger;
+      break;
     case H5T_OPAQUE:
       if (set.item != 2 || text_attribute(set.path, "dtype") != "bfloat16") {
         return "holds bytes that say no type, as Keras writes bfloat16; save it in float32";

@@ -195,6 +195,43 @@ std::string npz(const LossData<double>& data, const std::string& classes = "") {
   return zip_of(members);
 }
 
+// Rows of earlier batches are said to count, or that they do not; nothing is left out in silence.
+TEST_F(ProbeLoss, WhatBecomesOfTheMemoryIsSaid) {
+  LossData<double> data = made_up::data(LossKind::kEmbeddings, {.rows = 10, .memory = 6}, 4);
+  data.proxies.assign(data.embeddings.begin(), data.embeddings.begin() + 5 * data.dim);
+  data.classes = 5;
+  std::ranges::transform(data.labels, data.labels.begin(),
+                         [](std::int64_t label) { return std::abs(label) % 5; });
+  const auto write_both = [&] {
+    write("in.h5", data);
+    write_atomic(path("in.npz"), npz(data));
+  };
+  write_both();
+  for (const char* in : {"in.h5", "in.npz"}) {
+    ASSERT_EQ(probe({"--loss", "fastap", "--in", path(in), "--json", path("out.json"), "--force"}),
+              0)
+        << error_;
+    EXPECT_TRUE(holds(out_, "\nmemory         6 rows to rank against\n")) << out_;
+    EXPECT_EQ(json().at("memory_rows"), 6);
+    ASSERT_EQ(probe({"--loss", "nsl", "--in", path(in), "--json", path("out.json"), "--force"}), 0)
+        << error_;
+    EXPECT_TRUE(holds(error_, "memory_embeddings")) << error_;
+    EXPECT_TRUE(holds(error_, ": not read; a loss with proxies compares the batch with them alone"))
+        << error_;
+    EXPECT_EQ(json().at("memory_rows"), 0);
+  }
+  data.memory_image_ids = {0, 1, 2, 3, 4, 5};
+  write_both();
+  for (const char* in : {"in.h5", "in.npz"}) {
+    EXPECT_EQ(probe({"--loss", "fastap", "--in", path(in)}), 3);
+    EXPECT_TRUE(holds(error_, "memory_identities")) << error_;
+    EXPECT_TRUE(holds(error_,
+                      ": numbers the pictures of the memory, and nothing numbers those of "
+                      "the batch; add identities or leave both out\n"))
+        << error_;
+  }
+}
+
 // The same numbers in numpy's files must give the same bits as in HDF5, whatever a loss reads.
 TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
   const auto loss_and_gradient = [&](const std::string& loss, const std::vector<std::string>& in) {
