@@ -156,8 +156,7 @@ BatchNormTensors declare_batchnorm(Program& program, const std::string& name,
 TensorId batchnorm(Program& program, TensorId x, const std::string& name,
                    const BatchNormOptions& options, const std::string& output_name) {
   const Shape& shape = program.shape(x);
-  expect(shape.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name,
-         shape.text());
+  expect_image(shape, name);
   if (options.residual >= 0) {
     expect(program.shape(options.residual) == shape,
            "[{}] expected a residual of the same shape {}, got {}", name, shape.text(),

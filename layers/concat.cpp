@@ -71,8 +71,7 @@ bool starts_packs(const Program& program, const std::vector<TensorId>& inputs) {
 TensorId concat(Program& program, const std::vector<TensorId>& inputs, const std::string& name) {
   expect(!inputs.empty(), "[{}] expected at least one tensor", name);
   Shape shape = program.shape(inputs[0]);
-  expect(shape.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name,
-         shape.text());
+  expect_image(shape, name);
   std::int64_t channels = 0;
   const std::int64_t block = program.on_gpu() ? 0 : convolution_block();
   bool blocked = block > 0;

@@ -51,7 +51,7 @@ class Conv2dNode : public ConvolutionNode {
 ConvolutionGeometry convolution_geometry(const Program& program, TensorId x,
                                          const std::string& name, const Conv2dOptions& options) {
   const Shape& in = program.image_shape(x);
-  expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
+  expect_image(in, name);
   std::array<std::int64_t, 2> out{};
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t padded = in[static_cast<int>(axis) + 1] + 2 * options.padding[axis];

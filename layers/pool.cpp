@@ -123,7 +123,7 @@ std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t st
 }
 
 Shape pooled_shape(const Shape& in, const std::string& name, const PoolOptions& options) {
-  expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
+  expect_image(in, name);
   std::array<std::int64_t, 2> out{};
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t size = in[static_cast<int>(axis) + 1];
@@ -183,7 +183,7 @@ PoolKind parse_global_pool(const std::string& name) {
 TensorId global_pool(Program& program, TensorId x, const std::string& name,
                      const GlobalPoolOptions& options) {
   const Shape& in = program.shape(x);
-  expect(in.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", name, in.text());
+  expect_image(in, name);
   const bool gem = options.kind == PoolKind::kGem;
   const NodeInput input{.tensor = x, .read_in_backward = gem};
   const NodeOutput output{.name = name, .shape = Shape{in[0], in[3]}, .read_in_backward = gem};

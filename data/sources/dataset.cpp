@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/fnv1a.h"
 
 #include <algorithm>
 #include <utility>
@@ -99,10 +100,9 @@ std::string Dataset::item_name(std::int64_t index) const {
 }
 
 std::uint64_t Dataset::fingerprint() const {
-  std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a, 64 bits
+  std::uint64_t hash = fnv1a("");
   const auto add = [&hash](std::string_view bytes) {
-    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-    hash = (hash ^ 0xFF) * 0x100000001B3;  // a separator, so that "ab","c" differs from "a","bc"
+    hash = fnv1a("\xFF", fnv1a(bytes, hash));  // separated, so that "ab","c" differs from "a","bc"
   };
   for (const DataClass& c : classes_) add(fmt::format("{}/{}/{}", c.name, c.category, c.key));
   for (const DataItem& i : items_) add(fmt::format("{}/{}/{}", i.path, i.key, i.label));

@@ -57,6 +57,13 @@ class DeviceError : public Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::kDevice, message) {}
 };
 
+// What was under way on the device failed. It carries out nothing more for this process, so that
+// whoever does without what the device refuses (DeviceError) must not go on after this.
+class DeviceFault : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 // Throws E with a formatted message: fail<InputError>("{}: no rows", path).
 template <class E, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {

@@ -62,4 +62,10 @@ class Shape {
   int rank_ = 0;
 };
 
+// Throws std::invalid_argument, which names the layer, unless the tensor holds images.
+inline void expect_image(const Shape& shape, const std::string& layer) {
+  expect(shape.rank() == 4, "[{}] expected an image tensor (N, H, W, C), got {}", layer,
+         shape.text());
+}
+
 }  // namespace rk

@@ -3,13 +3,13 @@
 #include "engine/base/english.h"
 #include "engine/base/note.h"
 #include "engine/base/parallel.h"
-#include "engine/base/thread_limit.h"
-#include "engine/base/usable_cores.h"
 #include "engine/device/buffer.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/onednn.h"
 #include "engine/system/host_memory.h"
+#include "engine/system/thread_limit.h"
+#include "engine/system/usable_cores.h"
 
 #include <algorithm>
 #include <cstring>

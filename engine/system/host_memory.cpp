@@ -1,6 +1,6 @@
 #include "engine/system/host_memory.h"
 
-#include "engine/base/cgroups.h"
+#include "engine/system/cgroups.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

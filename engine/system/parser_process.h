@@ -13,8 +13,7 @@
 // C library hands over properly) and the parser: no OpenMP, no CUDA, no notes, no output. It ends
 // by _exit, so that nothing of the parent's is destroyed twice; it closes all inherited descriptors
 // but standard input, and what it allocates is its own. The parser must be idle at the fork
-// (weights/hdf5/file.h demands it): a thread inside it would leave it locked in the child. Programs
-// read files before they start threads and devices, so the fork has little to copy.
+// (weights/hdf5/file.h demands it): a thread inside it would leave it locked in the child.
 //
 // The child's limits: memory beyond what it inherits (the address space in use is found by trial,
 // since that works without /proc, below a limit of the caller's and under sanitizers, which map

@@ -32,7 +32,7 @@ struct ImageLayout {
 
 // shape is (N, H, W, C), block divides C.
 inline ImageLayout image_layout(const Shape& shape, std::int64_t block) {
-  expect(shape.rank() == 4, "[layout] expected (N, H, W, C), got {}", shape.text());
+  expect_image(shape, "layout");
   expect(block > 0 && shape[3] % block == 0, "[layout] expected a divisor of {} channels, got {}",
          shape[3], block);
   return {shape[0], shape[3] / block, shape[1], shape[2], block};

@@ -1,6 +1,7 @@
 #include "engine/tape/parameters.h"
 
 #include "engine/base/error.h"
+#include "engine/base/fnv1a.h"
 #include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
@@ -15,13 +16,6 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kFloatsPerLine = 16;
-
-// FNV-1a: a parameter's draws depend on its name, not on what was declared before it.
-std::uint64_t hash(const std::string& text) {
-  std::uint64_t h = 0xCBF29CE484222325;
-  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  return h;
-}
 
 std::int64_t stored_index(const WeightOrder& order, const Shape& shape, std::int64_t o,
                           std::int64_t i, std::int64_t pixel) {
@@ -96,7 +90,8 @@ std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int 
   std::vector<float> values(static_cast<std::size_t>(entry.elements()));
   const double scale = entry.initial.scale;
   const std::uint32_t stream = random_stream(RandomUseOnce::kParameter);
-  const std::uint64_t first = hash(entry.name);
+  // By its name, so that a draw does not depend on what was declared before.
+  const std::uint64_t first = fnv1a(entry.name);
   // Each block of elements has its own generator, so that threads can share the work.
   const auto fill = [&](auto&& one) {
     constexpr std::int64_t kBlock = 4096;

@@ -1,9 +1,9 @@
 // How blocks share a matrix of `rows` pixels by `channels` (NHWC), for kernels with per-channel
 // values: a block takes a tile of kColumns channels (a cache line of 16-bit elements) by rows /
 // row_tiles() rows. A thread keeps the same channels, whose values stay in registers, and takes
-// every kLanes-th row.
+// every kDown-th row.
 //
-// Sums over rows: in float over the rows of a thread (at most kMostRows / kLanes), in double over
+// Sums over rows: in float over the rows of a thread (at most kMostRows / kDown), in double over
 // the threads of a tile, in the order of the lanes; then a second kernel adds the tiles of a
 // channel in double, in fixed order (finish_tiles). Partial sums are double [row_tiles, sums,
 // channels].
@@ -72,12 +72,12 @@ inline constexpr int kBlocksThatAdd = 3;
 inline constexpr int kBlocksThatAdd = 4;
 #endif
 
-// How a block's threads cover a tile: kAcross threads side by side, kLanes rows at once.
+// How a block's threads cover a tile: kAcross threads side by side, kDown rows at once.
 template <int kThreads, int kWidth, int kColumns = ChannelTiles::kColumns> struct TileThreads {
   static constexpr int kPacks = kColumns / kWidth;
   static constexpr int kAcross = std::min(kPacks, std::max(1, kThreads / 2));
-  static constexpr int kLanes = kThreads / kAcross;
-  static_assert(kPacks % kAcross == 0 && kAcross * kLanes == kThreads);
+  static constexpr int kDown = kThreads / kAcross;
+  static_assert(kPacks % kAcross == 0 && kAcross * kDown == kThreads);
 };
 
 // Calls f(channel, first row, end of rows, step) for the packs of channels that this thread takes,
@@ -91,7 +91,7 @@ RK_FN RK_INLINE void for_columns(const Block& block, const ChannelTiles& tiles, 
   const int end = tiles.rows_of(row_tile);
   for (int v = 0; v < Threads::kPacks; v += Threads::kAcross) {
     const int channel = tiles.first_column(block.index()) + (v + x) * kWidth;
-    if (channel < tiles.channels) f(channel, lane, end, Threads::kLanes);
+    if (channel < tiles.channels) f(channel, lane, end, Threads::kDown);
   }
 }
 
@@ -204,7 +204,7 @@ RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Me
     const int channel = tiles.first_column(block.index()) + v * kWidth;
     float sums[kBound<kSums>][kBound<kWidth>] = {};
     if (channel + x * kWidth < tiles.channels) {
-      rows(channel + x * kWidth, lane, end, Threads::kLanes, sums);
+      rows(channel + x * kWidth, lane, end, Threads::kDown, sums);
     }
     RK_UNROLL
     for (int s = 0; s < kSums; ++s) {
@@ -217,7 +217,7 @@ RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Me
     for (int c = block.thread(); c < kChannels; c += Block::kThreads) {
       double totals[kBound<kSums>] = {};
       RK_UNROLL_BY(8)
-      for (int l = 0; l < Threads::kLanes; ++l) {
+      for (int l = 0; l < Threads::kDown; ++l) {
         for (int s = 0; s < kSums; ++s) {
           totals[s] += static_cast<double>(memory.sums[s][l * kChannels + c]);
         }
@@ -248,13 +248,13 @@ RK_FN RK_INLINE void finish_tiles(const Block& block, int tiles, int channels, M
     const int channel = block.index() * kFinished + v + x;
     double sums[kBound<kSums>] = {};
     if (channel < channels) {
-      for (int tile = lane; tile < tiles; tile += Threads::kLanes) add(tile, channel, sums);
+      for (int tile = lane; tile < tiles; tile += Threads::kDown) add(tile, channel, sums);
     }
     for (int s = 0; s < kSums; ++s) memory.sums[s][block.thread()] = sums[s];
     block.sync();
     if (lane == 0 && channel < channels) {
       double totals[kBound<kSums>] = {};
-      for (int l = 0; l < Threads::kLanes; ++l) {
+      for (int l = 0; l < Threads::kDown; ++l) {
         for (int s = 0; s < kSums; ++s) totals[s] += memory.sums[s][l * Threads::kAcross + x];
       }
       done(channel, totals);

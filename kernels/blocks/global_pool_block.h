@@ -98,7 +98,7 @@ template <class T> struct GlobalPool {
       RK_UNROLL
       for (int k = 0; k < kWidth; ++k) seen[k] = nothing();
       if (channel + across * kWidth < channels) {
-        for (int row = lane; row < rows; row += Threads::kLanes) {
+        for (int row = lane; row < rows; row += Threads::kDown) {
           const auto values = load_pack<kWidth>(source + static_cast<std::int64_t>(row) * channels +
                                                 channel + across * kWidth);
           RK_UNROLL
@@ -113,7 +113,7 @@ template <class T> struct GlobalPool {
       }
       block.sync();
       for (int c = block.thread(); c < kChannels && channel + c < channels; c += Block::kThreads) {
-        finish(shared, image, c, channel + c, kChannels, Threads::kLanes);
+        finish(shared, image, c, channel + c, kChannels, Threads::kDown);
       }
       if constexpr (Threads::kPacks > Threads::kAcross) block.sync();  // memory is overwritten next
     }
@@ -192,7 +192,7 @@ template <class T> struct GlobalPoolGradient {
         if (kind != PoolKind::kMax) factor[k] /= static_cast<float>(rows);
         inverse[k] = kind == PoolKind::kGem ? 1.0F / y[pooled + k] : 0.0F;
       }
-      for (int row = lane; row < rows; row += Threads::kLanes) {
+      for (int row = lane; row < rows; row += Threads::kDown) {
         const std::int64_t at =
             (static_cast<std::int64_t>(image) * rows + row) * channels + channel;
         Pack<T, kWidth> value{};

@@ -172,6 +172,8 @@ GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int re
       return std::make_unique<CudaGraph>(context.cuda(), [&] {
         for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(e, i % sets.size());
       });
+    } catch (const DeviceFault& error) {
+      fail<DeviceFault>("{}: {}: {}", timing.graph, timing.engines[e].name, error.what());
     } catch (const DeviceError& error) {
       note(fmt::format("{}; {} is left out", error.what(), timing.engines[e].name));
       return nullptr;

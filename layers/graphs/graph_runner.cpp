@@ -137,6 +137,8 @@ bool GraphRunner::exists(const Context& context, const Graph& graph, const char*
     BuiltGraph& built = *cache.built(context, graph);
     if (!built.tried) try_out(context, handle, built);
     return true;
+  } catch (const DeviceFault& error) {
+    fail<DeviceFault>("{}: {}", text, error.what());
   } catch (const DeviceError& error) {
     note(fmt::format("{}; {}", error.what(), otherwise));
     cache.refused.insert(text);

@@ -6,7 +6,7 @@ namespace rk {
 
 dnnl::memory::desc image_desc(const Shape& shape, std::int64_t block) {
   using Tag = dnnl::memory::format_tag;
-  expect(shape.rank() == 4, "[onednn] expected (N, H, W, C), got {}", shape.text());
+  expect_image(shape, "onednn");
   Tag tag = Tag::nhwc;
   if (block == 16) {
     tag = Tag::nChw16c;

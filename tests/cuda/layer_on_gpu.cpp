@@ -134,16 +134,24 @@ void compare_nan_with_cpu(const LayerCase& layer, const Context& gpu) {
     values[0][values[0].size() / 2] = std::nanf("");
     return values;
   };
-  const auto is_nan = [&](const Context& context, Precision precision) {
-    const Computed computed = compute(spoilt, context, precision);
+  const auto are_nan = [](const std::vector<float>& values) {
     std::vector<bool> out;
-    for (const float y : computed.tensors[0]) out.push_back(std::isnan(y));
+    for (const float value : values) out.push_back(std::isnan(value));
     return out;
   };
-  const std::vector<bool> expected = is_nan(Context(2), Precision::kFp32);
-  EXPECT_NE(std::ranges::count(expected, true), 0);
+  const Computed expected = compute(spoilt, Context(2), Precision::kFp32);
+  EXPECT_NE(std::ranges::count(are_nan(expected.tensors[0]), true), 0);
   for (const Precision precision : {Precision::kFp32, Precision::kTf32}) {
-    EXPECT_EQ(is_nan(gpu, precision), expected) << name_of(precision);
+    const Computed got = compute(spoilt, gpu, precision);
+    // A ReLU in a graph of cuDNN may make 0 of NaN; then the statistics tell (training/trainer.h).
+    const bool may_be_lost = precision == Precision::kTf32 &&
+                             layer.name.starts_with("batchnorm_batch") &&
+                             layer.name.find("relu") != std::string::npos;
+    if (!may_be_lost) {
+      EXPECT_EQ(are_nan(got.tensors[0]), are_nan(expected.tensors[0])) << name_of(precision);
+    }
+    EXPECT_EQ(are_nan(got.tensors.back()), are_nan(expected.tensors.back()))
+        << name_of(precision) << ", statistics";
   }
 }
 

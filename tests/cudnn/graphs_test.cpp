@@ -130,7 +130,7 @@ Graphs layer_graphs(Precision precision) {
   const Context context(1);
   Graphs graphs;
   for (const LayerCase& layer : layer_cases()) {
-    if (precision != Precision::kFp32 && !layer.name.starts_with("batchnorm_batch")) continue;
+    if (precision == Precision::kTf32 && !layer.name.starts_with("batchnorm_batch")) continue;
     Parameters parameters;
     Program program(
         context, parameters,
@@ -200,9 +200,7 @@ TEST_P(CudnnChips, SupportWhatTheGpusTestsAsk) {
   Graphs graphs =
       all_graphs(precision, kNetworks, {"resnet18", "resnet50", "googlenet", "inception_v3"});
   for (const Step& step : kSteps) graphs.merge(all_graphs(precision, step.images, {step.arch}));
-  if (precision == Precision::kFp32 || precision == Precision::kTf32) {
-    graphs.merge(layer_graphs(precision));
-  }
+  graphs.merge(layer_graphs(precision));
   expect_supported(gpu, precision, graphs);
 }
 

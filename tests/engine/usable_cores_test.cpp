@@ -1,4 +1,4 @@
-#include "engine/base/usable_cores.h"
+#include "engine/system/usable_cores.h"
 
 #include "tests/support/temporary_folder.h"
 

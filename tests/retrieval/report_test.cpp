@@ -579,8 +579,15 @@ TEST(Html, TextIsText) {
                     "b"),
             "a" + gone + "b");
   EXPECT_EQ(escaped("\xC3"), gone);
-  EXPECT_EQ(escaped("\xD8\x9C"), gone);  // marks that change the direction of writing
-  EXPECT_EQ(escaped("\xE2\x80\xAE"), gone);
+  // Of the general punctuation, those that Unicode calls Bidi_Control.
+  EXPECT_EQ(escaped("\xD8\x9C"), gone);
+  for (int code = 0x2000; code < 0x2080; ++code) {
+    const std::string text = {'\xE2', static_cast<char>(0x80 + (code >> 6 & 1)),
+                              static_cast<char>(0x80 + (code & 0x3F))};
+    const bool turns = code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
+                       (code >= 0x2066 && code <= 0x2069);
+    EXPECT_EQ(escaped(text), turns ? gone : text) << std::hex << code;
+  }
   EXPECT_EQ(escaped("\xC0\xAF"), gone + gone);
   EXPECT_EQ(escaped("\xED\xA0\x80"), gone + gone + gone);
   EXPECT_EQ(escaped(std::string_view("a\0b\x1B\x7F", 5)), "a" + gone + "b" + gone + gone);

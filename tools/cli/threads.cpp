@@ -3,7 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
-#include "engine/base/usable_cores.h"
+#include "engine/system/usable_cores.h"
 
 #include <fmt/format.h>
 

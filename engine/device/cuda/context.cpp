@@ -69,7 +69,11 @@ std::size_t CudaContext::free_bytes() const {
 }
 
 void CudaContext::synchronize() const {
-  check_cuda(cudaStreamSynchronize(state_->stream), "the GPU's work");
+  try {
+    check_cuda(cudaStreamSynchronize(state_->stream), "the GPU's work");
+  } catch (const DeviceError& error) {
+    throw DeviceFault(error.what());
+  }
 }
 
 void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {

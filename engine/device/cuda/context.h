@@ -27,7 +27,7 @@ class CudaContext {
   CudaStream stream() const;
   std::size_t free_bytes() const;   // of the GPU's memory, now
   const std::string& name() const;  // of the GPU: "NVIDIA H200"
-  void synchronize() const;         // waits for all work so far; throws DeviceError if any failed
+  void synchronize() const;         // waits for all work so far; throws DeviceFault if any failed
 
   // `host` must lie in a PinnedBuffer and stay unchanged until the copy is done. Must not be
   // captured.

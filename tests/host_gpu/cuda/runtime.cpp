@@ -34,6 +34,7 @@ struct CUgraphExec_st {
 namespace {
 
 std::atomic<bool> one_gpu = false;
+std::atomic<bool> has_faulted = false;
 
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -74,6 +75,7 @@ cudaError_t released(void* data) {
 }  // namespace
 
 void rk::host_gpu::share_one_gpu(bool shared) { one_gpu = shared; }
+void rk::host_gpu::fault(bool faulted) { has_faulted = faulted; }
 
 // Devices and errors ---------------------------------------------------------------------------
 
@@ -113,7 +115,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaDeviceSynchronize() {
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   wait_for_all();
-  return cudaSuccess;
+  return has_faulted ? failed(cudaErrorIllegalAddress) : cudaSuccess;
 }
 
 // Memory -----------------------------------------------------------------------------------------
@@ -194,7 +196,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   wait_for(stream);
-  return cudaSuccess;
+  return has_faulted ? failed(cudaErrorIllegalAddress) : cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event->capture != nullptr && event->capture == current_capture()) {
@@ -235,7 +237,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
   if (event->queue != nullptr) event->queue->advance(event->end);
-  return cudaSuccess;
+  return has_faulted ? failed(cudaErrorIllegalAddress) : cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   *milliseconds = std::chrono::duration<float, std::milli>(*end->reached - *begin->reached).count();

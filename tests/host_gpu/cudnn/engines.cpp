@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "layers/graphs/engines.h"
+#include "tests/host_gpu/cuda/device.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cuda/stream.h"
 #include "tests/host_gpu/cudnn/graph_loops.h"
@@ -129,6 +130,7 @@ void Engines::run(const Handle& handle, Places& places, void* workspace, std::in
   const HostEngine& with = state_->at(engine);
   expect(state_->built[static_cast<std::size_t>(engine)] != 0, "[gpu graph] {} was not built",
          with.name);
+  if (with.faults) host_gpu::fault(true);
   if (!with.not_run.empty()) fail<DeviceError>("cuDNN: {}: run: {}", graph().text(), with.not_run);
   const std::vector<Graph::Tensor>& tensors = graph().tensors();
   std::vector<void*> of_tensors(tensors.size());

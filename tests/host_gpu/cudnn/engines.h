@@ -15,6 +15,7 @@ struct HostEngine {
   bool compiles = false;
   std::string not_built = {};  // why it cannot be built, if it cannot
   std::string not_run = {};    // why it cannot be run
+  bool faults = false;         // running it ends all work of the GPU
   double factor = 1;           // of its results
   int passes = 1;              // how often it computes them
 };

@@ -5,6 +5,7 @@
 #include "engine/base/random.h"
 #include "engine/device/cuda/context.h"
 #include "layers/graphs/engine_timing.h"
+#include "tests/host_gpu/cuda/device.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/heard_notes.h"
@@ -38,7 +39,10 @@ Graph convolution(std::int64_t channels) {
 
 class GraphRunnerTest : public ::testing::Test {
  protected:
-  ~GraphRunnerTest() override { host_gpu::offer_engines(nullptr); }
+  ~GraphRunnerTest() override {
+    host_gpu::offer_engines(nullptr);
+    host_gpu::fault(false);
+  }
 
   static void offer(const std::vector<HostEngine>& engines) {
     host_gpu::offer_engines([engines](const Graph&) { return engines; });
@@ -275,6 +279,24 @@ TEST_F(GraphRunnerTest, TheFastestEngineThatAgreesIsTaken) {
   EXPECT_TRUE(timing.engines[2].agrees);
   ASSERT_EQ(notes_.lines.size(), 1U);
   EXPECT_TRUE(holds(notes_.lines[0], "run: no; eng3 is left out"));
+}
+
+// After an illegal address nothing runs any more, and no engine has refused anything.
+TEST_F(GraphRunnerTest, AnEngineThatBreaksTheGpuEndsTheTuning) {
+  offer({{.name = "eng0"}, {.name = "eng1", .faults = true}, {.name = "eng2"}});
+  const Context gpu(1, Device{.cuda = true});
+  const std::string error = message_of<DeviceFault>([&] { time_engines(gpu, convolution(4), 3); });
+  EXPECT_TRUE(error.starts_with(convolution(4).text() + ": eng1: [the GPU's work] ")) << error;
+  EXPECT_TRUE(notes_.lines.empty()) << notes_.lines[0];
+}
+
+TEST_F(GraphRunnerTest, AGraphThatBreaksTheGpuIsNotComputedInParts) {
+  offer({{.name = "eng0", .faults = true}});
+  const Context gpu(1, Device{.cuda = true});
+  const std::string error = message_of<DeviceFault>(
+      [&] { GraphRunner::exists(gpu, convolution(4), "it is computed in parts"); });
+  EXPECT_TRUE(error.starts_with(convolution(4).text() + ": [the GPU's work] ")) << error;
+  EXPECT_TRUE(notes_.lines.empty()) << notes_.lines[0];
 }
 
 // It would be the fastest, and find the result of the engine before it in its place.

@@ -203,6 +203,7 @@ class PlainGraph {
     const std::int64_t rows = x.dims[0];
     const std::size_t row = x.data.size() / static_cast<std::size_t>(rows);
     if (op == "Flatten") {
+      EXPECT_EQ(integer(node, "axis"), 1);
       y.dims = {rows, static_cast<std::int64_t>(row)};
       return y;
     }
@@ -227,6 +228,7 @@ class PlainGraph {
       }
     } else if (op == "ReduceL2") {
       EXPECT_EQ(integers(node, "axes"), std::vector<std::int64_t>{1});
+      EXPECT_EQ(integer(node, "keepdims"), 1);
       for (std::size_t i = 0; i < x.data.size(); i += row) {
         double sum = 0;
         for (std::size_t k = i; k < i + row; ++k) sum += x.data[k] * x.data[k];
@@ -234,6 +236,7 @@ class PlainGraph {
       }
       y.dims = {rows, 1};
     } else if (op == "Gemm") {
+      EXPECT_EQ(integer(node, "transB"), 1);
       const Value &weight = in(node, 1), &bias = in(node, 2);
       y.dims = {rows, weight.dims[0]};
       for (std::size_t n = 0; n < static_cast<std::size_t>(rows); ++n) {

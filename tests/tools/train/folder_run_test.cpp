@@ -2,7 +2,7 @@
 // classes of two files are the same, and what a network has seen before.
 #include "tests/tools/train/folder_run.h"
 
-#include "engine/base/usable_cores.h"
+#include "engine/system/usable_cores.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/messages.h"

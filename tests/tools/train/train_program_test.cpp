@@ -3,7 +3,7 @@
 #include "data/images/augment.h"
 #include "data/sources/glyphs.h"
 #include "engine/base/random.h"
-#include "engine/base/usable_cores.h"
+#include "engine/system/usable_cores.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/weight_files.h"
 

@@ -1,4 +1,4 @@
-#include "engine/base/thread_limit.h"
+#include "engine/system/thread_limit.h"
 
 #include "engine/base/error.h"
 

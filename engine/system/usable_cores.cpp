@@ -1,6 +1,6 @@
-#include "engine/base/usable_cores.h"
+#include "engine/system/usable_cores.h"
 
-#include "engine/base/cgroups.h"
+#include "engine/system/cgroups.h"
 
 #include <sched.h>
 

@@ -1,4 +1,4 @@
-#include "engine/base/cgroups.h"
+#include "engine/system/cgroups.h"
 
 #include <fmt/format.h>
 
