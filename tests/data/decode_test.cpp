@@ -267,12 +267,14 @@ TEST(Decode, BytesBeforeTheEndOfAScanAreNoDamage) {
   EXPECT_NE(refusal(other).find("corrupt"), std::string::npos);
 
   // Before a restart marker the extra bytes are picture data that was not decoded.
-  std::vector<std::byte> file = golden_file("files/restart_rows.jpg");
-  const std::array restart{std::byte{0xFF}, std::byte{0xD0}};
-  const auto at = std::search(file.begin(), file.end(), restart.begin(), restart.end());
-  ASSERT_NE(at, file.end());
-  file.insert(at, 3, std::byte{0});
-  EXPECT_NE(refusal(file).find("corrupt"), std::string::npos);
+  for (int marker = 0xD0; marker <= 0xD7; ++marker) {
+    std::vector<std::byte> file = golden_file("files/restart_rows.jpg");
+    const std::array restart{std::byte{0xFF}, static_cast<std::byte>(marker)};
+    const auto at = std::search(file.begin(), file.end(), restart.begin(), restart.end());
+    ASSERT_NE(at, file.end());
+    file.insert(at, 3, std::byte{0});
+    EXPECT_NE(refusal(file).find("corrupt"), std::string::npos) << marker;
+  }
 }
 
 // The picture of `file` as if it ended in front of scan number `scan`, counted from 0.

@@ -163,6 +163,26 @@ void expect_harmless(const std::string& page) {
   }
 }
 
+TEST(Report, ShowsNoQueryTwice) {
+  const Made made(50, 5, 1.5, 4), other(50, 5, 1.5, 5);
+  Report report = made.report();
+  for (const auto& [runs, groups] : {std::pair<std::size_t, std::size_t>{1, 2}, {2, 3}}) {
+    report.runs.push_back(runs == 1 ? made.run("x") : other.run("y"));
+    const PageElement root = read_page(report_page(report));
+    std::set<std::string> shown, found;
+    for (const PageElement* article : find_all(root, "article")) {
+      EXPECT_TRUE(shown.insert(article->attribute("data-find")).second)
+          << article->attribute("data-find");
+    }
+    for (const PageElement* section : find_all(root, "section")) {
+      found.insert(section->attribute("data-group"));
+    }
+    found.erase("");
+    EXPECT_EQ(found.size(), groups);
+    EXPECT_GT(shown.size(), 30U) << "so many that two groups would share some";
+  }
+}
+
 TEST(Report, HoldsEveryNumber) {
   const Made made(120, 12, 0.9, 3);
   Report report = made.report();
