@@ -112,7 +112,9 @@ std::string describe_loss(const LossEntry& entry) {
     case LossKind::kEmbeddings:
       out +=
           "  reads /embeddings [N, D], /labels [N]; if there /identities [N], /memory_embeddings\n"
-          "  [M, D], /memory_labels [M] and, with /identities, /memory_identities [M]\n";
+          "  [M, D], /memory_labels [M] and, with /identities, /memory_identities [M]: rows of "
+          "one\n"
+          "  picture, by its number there, are no candidates of each other\n";
       break;
     case LossKind::kProxies:
       out += "  reads /embeddings [N, D], /labels [N], /proxies [C, D]; labels are rows of those\n";

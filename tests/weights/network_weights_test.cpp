@@ -766,6 +766,31 @@ TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
   }
 }
 
+TEST(ModelText, SaysTheHeadAndWhatIsReplaced) {
+  ModelDescription own;
+  own.pool = "gem";
+  own.gem_p = 4;
+  own.dim = 64;
+  own.crop = 96;
+  own.upright = true;
+  EXPECT_EQ(head_text(own), "gem pooling with the exponent 4, an embedding of 64 numbers");
+  ModelDescription other;
+  other.pool = "max";
+  other.dim = 0;
+  other.stride_in_1x1 = true;
+  EXPECT_EQ(head_text(other),
+            "maximum pooling, no embedding layer; strides in the first 1x1 of a block");
+  EXPECT_EQ(replaced_text(own, other),
+            "pool \"max\" in place of \"gem\", gem_p 3.0 in place of 4.0, stride_in_1x1 true in "
+            "place of false, crop 224 in place of 96, exif \"ignore\" in place of \"turn\"");
+  own.dim = 1;
+  own.source_sha256 = "of other weights";
+  ModelDescription same = own;
+  same.dim = 2;
+  same.source_sha256 = "";
+  EXPECT_EQ(replaced_text(own, same), "") << "the weights say these themselves";
+}
+
 TEST(ModelText, ComesBackAsItWent) {
   ModelDescription model;
   model.pool = "gem";

@@ -71,12 +71,13 @@ template <class T> FlagCheck range_check(T least, T most, const char* kind) {
 
 constexpr double kMostFloat = 1e30, kLeastFloat = 1e-44;  // float32: 1e-45 to 3.4e38
 
-FlagCheck number_check(bool (*good)(double), const char* expected) {
+FlagCheck number_check(bool (*good)(double), const char* expected, const char* shown) {
   return {[good, expected](const std::string& word) {
-    double value = 0;
-    if (CLI::detail::lexical_cast(word, value) && good(value)) return std::string();
-    return fmt::format("expected {}, got {}", expected, word);
-  }};
+            double value = 0;
+            if (CLI::detail::lexical_cast(word, value) && good(value)) return std::string();
+            return fmt::format("expected {}, got {}", expected, word);
+          },
+          shown};
 }
 
 }  // namespace
@@ -113,12 +114,17 @@ FlagCheck whole_number(std::int64_t least) {
 
 FlagCheck at_least_zero() {
   return number_check([](double value) { return value >= 0 && value <= kMostFloat; },
-                      "a number of 0 or more, at most 1e30");
+                      "a number of 0 or more, at most 1e30", "0 or more");
 }
 
 FlagCheck above_zero() {
   return number_check([](double value) { return value >= kLeastFloat && value <= kMostFloat; },
-                      "a number above 0, 1e-44 to 1e30");
+                      "a number above 0, 1e-44 to 1e30", "above 0");
+}
+
+FlagCheck zero_to_below_one() {
+  return number_check([](double value) { return value >= 0 && value < 1; },
+                      "a number from 0 to below 1", "0 to below 1");
 }
 
 Flag Flag::check(const FlagCheck& check) const {

@@ -44,6 +44,7 @@ FlagCheck whole_number(std::int64_t least);
 // For numbers that float32 must hold: up to 1e30; the message says what was expected.
 FlagCheck at_least_zero();
 FlagCheck above_zero();
+FlagCheck zero_to_below_one();
 
 // A handle of one flag; copies refer to the same flag.
 class Flag {

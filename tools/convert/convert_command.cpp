@@ -316,7 +316,8 @@ class Convert final : public Command {
 
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
     if (!weights_) weights_ = network_weights(file, arch_);
-    describe(weights_->model);
+    describe(weights_->model,
+             file.kind == TensorFile::Kind::kRankine || file.metadata.contains(kModelKey));
     const NetworkWeights& weights = *weights_;
     say("{}\n", weights.summary());
     std::vector<std::string> notes = weights.notes;
@@ -324,8 +325,7 @@ class Convert final : public Command {
     if (!weights.unsaid.empty() && !said_by_flags) notes.push_back(weights.unsaid);
     for (const std::string& line : notes) say("  {}\n", line);
     print_ignored(weights.ignored, common.verbose);
-    say("wants {}{}\n", input_text(weights.model),
-        weights.model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
+    say("  {}\nwants {}\n", head_text(weights.model), input_text(weights.model));
     json.update({{"arch", weights.model.arch},
                  {"names", weights.names},
                  {"mapped", weights.tensors.size()},
@@ -362,8 +362,9 @@ class Convert final : public Command {
         path);
   }
 
-  // Applies --like and the flags for means and deviations.
-  void describe(ModelDescription& model) const {
+  // Applies --like and the flags for means and deviations; says what of a file that `describes
+  // itself` they replace.
+  void describe(ModelDescription& model, bool describes_itself) const {
     if (!like_.empty()) {
       const ModelDescription like = described_by(like_);
       if (like.arch != model.arch) {
@@ -373,6 +374,11 @@ class Convert final : public Command {
       const ModelDescription own = std::exchange(model, like);
       model.dim = own.dim;
       model.source_sha256 = own.source_sha256;
+      const std::string replaced = replaced_text(own, model);
+      if (describes_itself && !replaced.empty()) {
+        note(fmt::format("--like {}: replaces what {} says of itself: {}; without --like it stays",
+                         like_, in_, replaced));
+      }
     }
     if (mean_option_.given()) model.input_mean.fill(input_mean_);
     if (std_option_.given()) model.input_std.fill(input_std_);

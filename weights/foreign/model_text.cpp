@@ -1,5 +1,7 @@
 #include "weights/foreign/model_text.h"
 
+#include "engine/base/english.h"
+
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
@@ -26,10 +28,36 @@ template <class T> void take(const ordered_json& json, const char* name, T& to) 
 
 std::string input_text(const ModelDescription& model) {
   return fmt::format(
-      "{} pixels / {:g}, less the mean {:.4g}, / {:.4g}; {}short side {}, {}{}, centre crop {}",
+      "{} pixels / {:g}, less the mean {:.8g}, / {:.8g}; {}short side {}, {}{}, centre crop {}",
       model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
       fmt::join(model.input_std, " "), model.upright ? "turned upright by EXIF; " : "",
       model.resize, model.interpolation, kAntialiasing, model.crop);
+}
+
+std::string head_text(const ModelDescription& model) {
+  const std::string pooling = model.pool == "gem"
+                                  ? fmt::format("gem pooling with the exponent {:g}", model.gem_p)
+                              : model.pool == "max" ? "maximum pooling"
+                                                    : "average pooling";
+  return fmt::format("{}, {}{}", pooling,
+                     model.dim > 0 ? fmt::format("an embedding of {}", counted(model.dim, "number"))
+                                   : "no embedding layer",
+                     model.stride_in_1x1 ? "; strides in the first 1x1 of a block" : "");
+}
+
+std::string replaced_text(const ModelDescription& own, const ModelDescription& model) {
+  ordered_json before = ordered_json::parse(model_text(own));
+  ordered_json after = ordered_json::parse(model_text(model));
+  for (ordered_json* json : {&before, &after}) json->emplace("exif", "ignore");
+  std::string out;
+  for (const auto& [key, value] : after.items()) {
+    if (key == "dim" || key == "source_sha256") continue;  // of the weights themselves
+    const ordered_json& old = before.at(key);
+    if (value == old) continue;
+    out += fmt::format("{}{} {} in place of {}", out.empty() ? "" : ", ", key, value.dump(),
+                       old.dump());
+  }
+  return out;
 }
 
 std::string model_text(const ModelDescription& model) {

@@ -14,6 +14,13 @@ inline constexpr const char* kModelKey = "rankine";  // key in the metadata of a
 // bilinear with antialiasing, centre crop 224"
 std::string input_text(const ModelDescription& model);
 
+// "gem pooling with the exponent 4, an embedding of 64 numbers"
+std::string head_text(const ModelDescription& model);
+
+// "gem_p 3 in place of 4, crop 224 in place of 96": how `model` pools, strides and wants its images
+// where `own` does otherwise.
+std::string replaced_text(const ModelDescription& own, const ModelDescription& model);
+
 std::string model_text(const ModelDescription& model);
 
 // Copies the fields of `text` about the head, the strides and the images into `model`; fields that

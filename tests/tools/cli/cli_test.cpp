@@ -155,6 +155,10 @@ TEST(Cli, RangesIncludeTheirEndsAndAboveZeroIsNotZero) {
   EXPECT_TRUE(takes(above_zero(), "1e-9"));
   EXPECT_TRUE(takes(at_least_zero(), "0"));
   EXPECT_FALSE(takes(at_least_zero(), "-1e-9"));
+  EXPECT_TRUE(takes(zero_to_below_one(), "0"));
+  EXPECT_TRUE(takes(zero_to_below_one(), "0.999999"));
+  EXPECT_FALSE(takes(zero_to_below_one(), "1"));
+  EXPECT_FALSE(takes(zero_to_below_one(), "-1e-9"));
   EXPECT_FALSE(takes(in_range(2, 5), "1"));
   EXPECT_TRUE(takes(in_range(2, 5), "2"));
   EXPECT_TRUE(takes(in_range(2, 5), "5"));

@@ -46,6 +46,7 @@ TEST_F(Convert, ThereAndBack) {
        {"PyTorch zip archive, 122 tensors",
         "torchvision's names: 122 tensors of a resnet18, with a "
         "classifier of 3 classes",
+        "\n  average pooling, no embedding layer\n"
         "wants RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short "
         "side 256, bilinear with antialiasing, centre crop 224",
         "read again and equal"}) {
@@ -97,6 +98,23 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   ASSERT_EQ(
       run("convert", {in("tuned.pth"), in("also.h5"), "--like", in("given.safetensors")}).code, 0);
   EXPECT_EQ(Checkpoint(in("also.h5")).model().input_mean[2], 0.3);
+  // Of a file that says it itself, what is replaced is said.
+  EXPECT_FALSE(holds(like.err, "replaces")) << like.err;
+  ASSERT_EQ(run("convert", {in("r20.pth"), in("other.h5")}).code, 0);
+  for (const char* own : {"given.h5", "given.safetensors"}) {
+    const Finished replaced =
+        run("convert", {in(own), in("y.h5"), "--like", in("other.h5"), "--force"});
+    ASSERT_EQ(replaced.code, 0) << replaced.err;
+    EXPECT_TRUE(holds(replaced.err, "note: --like " + in("other.h5") + ": replaces what " +
+                                        in(own) + " says of itself: input_mean "))
+        << replaced.err;
+    EXPECT_TRUE(holds(replaced.err, " in place of [0.3,0.3,0.3], input_std ")) << replaced.err;
+    EXPECT_EQ(Checkpoint(in("y.h5")).model().input_mean[2],
+              Checkpoint(in("other.h5")).model().input_mean[2]);
+  }
+  const Finished same =
+      run("convert", {in("given.h5"), in("y.h5"), "--like", in("given.safetensors"), "--force"});
+  EXPECT_FALSE(holds(same.err, "replaces")) << same.err;
   const Finished none = run("convert", {in("tuned.pth"), in("x.h5"), "--like", in("r20.pth")});
   EXPECT_EQ(none.code, 3);
   EXPECT_TRUE(holds(none.err, "r20.pth: does not say how its network pools")) << none.err;

@@ -160,9 +160,9 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
                "no weight decay on biases and on batch norm's scale");
   t.add("clip-norm", s.clip_norm, "clip the gradient's norm over all parameters to this; 0: do not")
       .check(at_least_zero());
-  t.add("beta1", s.beta1, "adam, adamw: decay of the first moment").check(in_range(0.0, 1.0));
-  t.add("beta2", s.beta2, "adam, adamw: decay of the second moment").check(in_range(0.0, 1.0));
-  t.add("momentum", s.momentum, "sgd").check(in_range(0.0, 1.0));
+  t.add("beta1", s.beta1, "adam, adamw: decay of the first moment").check(zero_to_below_one());
+  t.add("beta2", s.beta2, "adam, adamw: decay of the second moment").check(zero_to_below_one());
+  t.add("momentum", s.momentum, "sgd").check(zero_to_below_one());
   t.add_switch("nesterov", s.nesterov, "sgd: look ahead by the momentum");
 
   t.group("Schedule: the learning rate over time, all in epochs (fractions allowed)");

@@ -212,10 +212,6 @@ void resolve(TrainSettings& s) {
   if (s.schedule == "step" && s.drop_every <= 0) {
     fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
   }
-  for (const auto& [flag, value] : {std::pair{"--beta1", s.beta1}, std::pair{"--beta2", s.beta2},
-                                    std::pair{"--momentum", s.momentum}}) {
-    if (value >= 1) fail<UsageError>("{} {}: must be below 1; for example 0.9", flag, value);
-  }
   if (!std::is_sorted(s.drop_at.begin(), s.drop_at.end())) {
     std::vector<double> ascending = s.drop_at;
     std::sort(ascending.begin(), ascending.end());

@@ -290,9 +290,10 @@ TEST(TrainSettings, RatesAndEpochsThatCannotBeNameTheirFlags) {
     words.insert(words.end(), kLeast.begin(), kLeast.end());
     return message_of<UsageError>([&] { const Parsed parsed(words); });
   };
-  EXPECT_EQ(refusal({"--beta1", "1"}), "--beta1 1: must be below 1; for example 0.9");
-  EXPECT_EQ(refusal({"--beta2", "1"}), "--beta2 1: must be below 1; for example 0.9");
-  EXPECT_EQ(refusal({"--momentum", "1"}), "--momentum 1: must be below 1; for example 0.9");
+  for (const char* flag : {"--beta1", "--beta2", "--momentum"}) {
+    EXPECT_EQ(refusal({flag, "1"}),
+              fmt::format("{}: expected a number from 0 to below 1, got 1", flag));
+  }
   EXPECT_EQ(refusal({"--schedule", "milestones", "--drop-at", "3,1"}),
             "--drop-at 3,1: the epochs must ascend; give 1,3");
 }
