@@ -1,14 +1,17 @@
 #include "tools/probe/probe_image.h"
 
+#include "data/images/augment.h"
 #include "data/images/decode.h"
 #include "data/images/encode_png.h"
 #include "data/images/exif.h"
 #include "data/images/transform.h"
+#include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "tools/cli/colour_values.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
+#include "tools/probe/contact_sheet.h"
 #include "training/training_exif.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
@@ -16,6 +19,7 @@
 #include "weights/written_by.h"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,6 +57,13 @@ class ProbeImage : public Command {
     std_option_ = flags.add("--input-std", std_, "what they are then divided by")
                       .check({in_range(kLeastInputStd, kMostInput).problem})
                       .delimiter(',');
+    augment_option_ = flags
+                          .add("--augment", augment_,
+                               "as training would change it at random (see `train --help`): "
+                               "--views of it, side by "
+                               "side in a PNG, one after another in HDF5; --seed draws others")
+                          .type_name("SPEC");
+    flags.add("--views", views_, "how many").check(in_range(1, 100)).needs(augment_option_);
     flags
         .add("--out", out_,
              "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
@@ -80,51 +91,94 @@ class ProbeImage : public Command {
       fail<InputError>("{}: {} x {} pixels after resizing; give --image-size or a smaller --resize",
                        image_, resized.width, resized.height);
     }
-    const Image pixels = seen(image);
-    const std::int64_t height = pixels.height();
-    const std::int64_t width = pixels.width();
+    const std::vector<Image> views = seen(image, common.seed);
+    const std::int64_t height = views[0].height();
+    const std::int64_t width = views[0].width();
     // Both are encoded before either is written.
     const std::vector<std::byte> tensors =
-        out_.empty() || picture_out ? std::vector<std::byte>{} : tensor_file(pixels);
+        out_.empty() || picture_out ? std::vector<std::byte>{} : tensor_file(views);
     const std::vector<std::byte> picture =
-        show_.empty() && !picture_out ? std::vector<std::byte>{} : encode_png(pixels);
+        show_.empty() && !picture_out ? std::vector<std::byte>{} : encode_png(contact_sheet(views));
     if (!out_.empty()) write_atomic(out_, picture_out ? picture : tensors);
     if (!show_.empty()) write_atomic(show_, picture);
 
     if (!common.quiet) {
       const std::string lies = fmt::format(", EXIF orientation {} ({})", orientation,
                                            turn ? "turned" : "not turned: --exif turn does");
-      print("{}: {} x {}{}, resized to {} x {}, seen as {} x {}\n", one_line(image_), image.width(),
-            image.height(), orientation == kUpright ? "" : lies, resized.width, resized.height,
-            width, height);
+      const std::string done = augments()
+                                   ? fmt::format("{} of {} x {}: {}", counted(views_, "view"),
+                                                 width, height, augment_text(changes()))
+                                   : fmt::format("resized to {} x {}, seen as {} x {}",
+                                                 resized.width, resized.height, width, height);
+      print("{}: {} x {}{}, {}\n", one_line(image_), image.width(), image.height(),
+            orientation == kUpright ? "" : lies, done);
     }
-    write_result(common, 1,
-                 {{"image", image_},
-                  {"width", image.width()},
-                  {"height", image.height()},
-                  {"exif_orientation", orientation},
-                  {"resized_width", resized.width},
-                  {"resized_height", resized.height},
-                  {"tensor_shape", {3, height, width}}});
+    nlohmann::json json = {{"image", image_},
+                           {"width", image.width()},
+                           {"height", image.height()},
+                           {"exif_orientation", orientation},
+                           {"resized_width", resized.width},
+                           {"resized_height", resized.height},
+                           {"tensor_shape", {3, height, width}}};
+    if (augments()) json.update({{"views", views_}, {"augment", augment_text(changes())}});
+    write_result(common, 1, std::move(json));
   }
 
  private:
-  Image seen(const Image& image) const {
+  bool augments() const { return augment_option_.given(); }
+
+  AugmentOptions changes() const {
+    return parse_augment(augment_, center_crop(transform_.crop, transform_.short_side));
+  }
+
+  std::vector<Image> seen(const Image& image, std::uint64_t seed) const {
     try {
-      return apply(transform_, image);
+      std::vector<Image> out;
+      if (augments()) {
+        draw_views(image, seed, out);
+      } else {
+        out.push_back(apply(transform_, image));
+      }
+      return out;
     } catch (const InputError& error) {
       fail<InputError>("{}: {}", image_, error.what());
     }
   }
 
-  std::vector<std::byte> tensor_file(const Image& pixels) const {
-    std::vector<float> tensor(pixels.bytes());
-    FloatTable(of_colours(mean_), of_colours(std_)).to_chw(pixels, tensor.data());
-    const std::int64_t height = pixels.height(), width = pixels.width();
+  // What the first picture of a data set would become in as many epochs.
+  void draw_views(const Image& image, std::uint64_t seed, std::vector<Image>& out) const {
+    const AugmentOptions options = changes();
+    const std::int64_t pixels = std::int64_t{options.size} * options.size * views_;
+    if (options.size == 0 || pixels > kMaxResult) {
+      fail<UsageError>("--augment: {} of {} x {} pixels; give --image-size of 1 to {}",
+                       counted(views_, "view"), options.size, options.size,
+                       static_cast<int>(std::sqrt(kMaxResult / views_)));
+    }
+    std::vector<std::uint8_t> scratch;
+    for (int epoch = 0; epoch < views_; ++epoch) {
+      Image& view = out.emplace_back(options.size, options.size);
+      augment(image, options, augment_random(seed, epoch, 0, 0), view.data(), scratch);
+    }
+  }
+
+  std::vector<std::byte> tensor_file(const std::vector<Image>& views) const {
+    const FloatTable table(of_colours(mean_), of_colours(std_));
+    std::vector<std::uint8_t> pixels;
+    std::vector<float> tensor(views.size() * views[0].bytes());
+    for (const Image& view : views) {
+      table.to_chw(view, tensor.data() + pixels.size());
+      pixels.insert(pixels.end(), view.data(), view.data() + view.bytes());
+    }
+    const std::int64_t height = views[0].height(), width = views[0].width();
+    std::vector<std::int64_t> pixel_dims = {height, width, 3}, tensor_dims = {3, height, width};
+    if (augments()) {
+      pixel_dims.insert(pixel_dims.begin(), views_);
+      tensor_dims.insert(tensor_dims.begin(), views_);
+    }
     Hdf5Writer writer;
     sign(writer);
-    writer.write("/pixels", {height, width, 3}, pixels.data());
-    writer.write("/tensor", {3, height, width}, tensor.data());
+    writer.write("/pixels", pixel_dims, pixels.data());
+    writer.write("/tensor", tensor_dims, tensor.data());
     writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});
     writer.set_attribute("/", "crop", std::int64_t{transform_.crop});
     return writer.finish();
@@ -150,11 +204,13 @@ class ProbeImage : public Command {
   std::string out_;
   std::string show_;
   std::string exif_ = "ignore";
+  std::string augment_ = "none";
+  int views_ = 16;
   ImageTransform transform_;
   std::vector<double> mean_ = {0.485, 0.456, 0.406};
   std::vector<double> std_ = {0.229, 0.224, 0.225};
   Flag resize_, crop_;
-  Flag exif_option_, mean_option_, std_option_;
+  Flag exif_option_, mean_option_, std_option_, augment_option_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "tools/probe/probe_image.h"
 
+#include "data/images/augment.h"
 #include "data/images/decode.h"
+#include "data/images/transform.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/goldens/image_goldens.h"
 #include "tests/tools/probe/probe_run.h"
@@ -182,6 +184,87 @@ TEST_F(ProbeImage, WrongUsageIsTwo) {
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0", "inf", "0"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0", "1e9", "0"}), 2);
   EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
+}
+
+// What training makes of the picture in its first epochs, if it is the first of its data set.
+TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
+  folder_.picture("p.png", 7, 60, 50);
+  const Image picture = read_image(path("p.png"));
+  const std::string spec = "crop=resized,flip=0.5,rotation=20,fill=white";
+  const AugmentOptions options = parse_augment(spec, center_crop(24, 32));
+  ASSERT_EQ(probe({"--image", path("p.png"), "--resize", "32", "--image-size", "24", "--augment",
+                   spec, "--views", "5", "--seed", "9", "--out", path("v.h5"), "--show",
+                   path("v.png"), "--json", path("v.json")}),
+            0)
+      << error_;
+  EXPECT_EQ(out_, path("p.png") + ": 60 x 50, 5 views of 24 x 24: " + augment_text(options) + "\n");
+  const Hdf5Reader file(path("v.h5"));
+  EXPECT_EQ(file.info("/pixels").dims, (std::vector<std::int64_t>{5, 24, 24, 3}));
+  EXPECT_EQ(file.info("/tensor").dims, (std::vector<std::int64_t>{5, 3, 24, 24}));
+  const auto pixels = file.read<std::uint8_t>("/pixels");
+  const auto tensor = file.read<float>("/tensor");
+  // Three columns, two rows, lines of two white pixels.
+  const Image sheet = read_image(path("v.png"));
+  ASSERT_EQ(sheet.width(), 3 * 24 + 2 * 2);
+  ASSERT_EQ(sheet.height(), 2 * 24 + 2);
+  std::vector<int> covered(static_cast<std::size_t>(sheet.width() * sheet.height()));
+  std::vector<std::uint8_t> scratch;
+  Image view(24, 24);
+  for (int v = 0; v < 5; ++v) {
+    augment(picture, options, augment_random(9, v, 0, 0), view.data(), scratch);
+    const auto begin = pixels.begin() + static_cast<std::ptrdiff_t>(v) * 24 * 24 * 3;
+    EXPECT_TRUE(std::equal(view.data(), view.data() + view.bytes(), begin)) << v;
+    std::vector<float> expected(view.bytes());
+    FloatTable().to_chw(view, expected.data());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                           tensor.begin() + static_cast<std::ptrdiff_t>(v) * 24 * 24 * 3))
+        << v;
+    const int left = v % 3 * 26, top = v / 3 * 26;
+    for (int y = 0; y < 24; ++y) {
+      EXPECT_TRUE(
+          std::equal(view.row(y), view.row(y) + view.row_bytes(), sheet.pixel(left, top + y)))
+          << v << ", row " << y;
+      std::fill_n(covered.begin() + (top + y) * sheet.width() + left, 24, 1);
+    }
+  }
+  for (std::size_t at = 0; at < covered.size(); ++at) {
+    if (covered[at] == 0) {
+      EXPECT_EQ(sheet.data()[3 * at] & sheet.data()[3 * at + 1] & sheet.data()[3 * at + 2], 255);
+    }
+  }
+  const auto json = nlohmann::json::parse(std::ifstream(path("v.json")));
+  EXPECT_EQ(json.at("views"), 5);
+  EXPECT_EQ(json.at("augment"), augment_text(options));
+}
+
+TEST_F(ProbeImage, WithoutAChangeTheViewsAreTheCentre) {
+  folder_.picture("p.png", 7, 60, 50);
+  const std::vector<std::string> least = {"--image", path("p.png"),  "--resize",
+                                          "32",      "--image-size", "24"};
+  const auto pixels = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), least.begin(), least.end());
+    more.insert(more.end(), {"--out", path("v.h5"), "--force"});
+    EXPECT_EQ(probe(more), 0) << error_;
+    return Hdf5Reader(path("v.h5")).read<std::uint8_t>("/pixels");
+  };
+  EXPECT_EQ(pixels({"--augment", "none", "--views", "1"}), pixels({}));
+}
+
+TEST_F(ProbeImage, ViewsThatCannotBeAreRefused) {
+  folder_.picture("p.png", 7, 60, 50);
+  const auto refused = [&](std::vector<std::string> words, int code, const std::string& why) {
+    words.insert(words.begin(), {"--image", path("p.png"), "--out", path("v.png")});
+    EXPECT_EQ(probe(words), code) << why;
+    EXPECT_TRUE(holds(error_, why)) << error_;
+  };
+  refused({"--views", "3"}, 2, "--augment");
+  refused({"--augment", "flop=1"}, 2, "flop");
+  refused({"--augment", "flip=1", "--image-size", "0"}, 2, "16 views of 0 x 0 pixels");
+  refused({"--augment", "flip=1", "--image-size", "2000", "--resize", "2000"}, 2,
+          "16 views of 2000 x 2000 pixels; give --image-size of 1 to 1024");
+  refused({"--augment", "crop=random", "--image-size", "48", "--resize", "40"}, 2,
+          "--augment: crop=random of 48 pixels from pictures resized to 40; resize to more");
+  EXPECT_FALSE(std::filesystem::exists(path("v.png")));
 }
 
 }  // namespace

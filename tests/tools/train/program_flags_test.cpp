@@ -414,8 +414,8 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
          EXPECT_NE(without.end.out, "");
        }}};
   std::set<std::string> other = everywhere();
-  other.insert({"--device", "--threads", "--seed", "--verbose"});  // without effect here
-  other.insert({"--checkpoint", "--exif"});                        // in ProbeImage
+  other.insert({"--device", "--threads", "--seed", "--verbose"});    // without effect here
+  other.insert({"--checkpoint", "--exif", "--augment", "--views"});  // in ProbeImage
   check(base, {RK_BIN "/probe", "--image", "x", "--help"}, flags, other);
 }
 
