@@ -77,7 +77,14 @@ template <class S> void take_scores(const ArrayFile& file, LossData<S>& data) {
 template <class S>
 void take_memory(const ArrayFile& file, const EmbeddingSet& rows, LossData<S>& data) {
   const StoredArray* array = find(file, "memory_embeddings");
-  if (array == nullptr) return;
+  if (array == nullptr) {
+    for (const char* part : {"memory_labels", "memory_identities"}) {
+      if (const StoredArray* found = find(file, part)) {
+        refuse_memory_part(place_of(file, found->name));
+      }
+    }
+    return;
+  }
   data.memory_embeddings = matrix<S>(file, *array, data.dim);
   data.memory = array->dims()[0];
   const StoredArray& stored = required(file, "memory_labels");
@@ -138,6 +145,11 @@ void check_batch_rows(std::int64_t rows, const std::string& from) {
 void refuse_names(bool names, const std::string& from, const std::string& others) {
   if (!names) return;
   fail<InputError>("{}: holds names, but {} go by number; give numbers", from, others);
+}
+
+void refuse_memory_part(const std::string& from) {
+  fail<InputError>("{}: is of a memory that is not there; add memory_embeddings or leave it out",
+                   from);
 }
 
 void refuse_memory_identities(const std::string& from) {

@@ -25,6 +25,9 @@ void check_batch_rows(std::int64_t rows, const std::string& from);
 // beside `others`.
 void refuse_names(bool names, const std::string& from, const std::string& others);
 
+// Throws InputError, which begins with `from`: it is of memory whose embeddings are not there.
+[[noreturn]] void refuse_memory_part(const std::string& from);
+
 // Throws InputError, which begins with `from`: the memory's pictures are numbered, the batch's not.
 [[noreturn]] void refuse_memory_identities(const std::string& from);
 

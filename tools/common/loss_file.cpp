@@ -135,6 +135,10 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     if (!data.image_ids.empty()) {
       data.memory_image_ids = read_whole(file, "/memory_identities", {data.memory});
     }
+  } else {
+    for (const char* part : {"/memory_labels", "/memory_identities"}) {
+      if (file.has(part)) refuse_memory_part(fmt::format("{}: {}", file.name(), part));
+    }
   }
   return data;
 }

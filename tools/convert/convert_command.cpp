@@ -163,10 +163,9 @@ class Convert final : public Command {
     if (out_.empty() && !list_ && !dry_run_) {
       fail<UsageError>("OUT is missing: `convert IN OUT`, or --list, or --dry-run");
     }
-    const bool writes = !dry_run_ && !list_;
     check_outputs(
-        {{"OUT", writes ? out_ : "", FileKind::kWeights, to_.empty() ? "" : format().ending},
-         {"OUT", writes ? loader : "", FileKind::kPython},
+        {{"OUT", list_ ? "" : out_, FileKind::kWeights, to_.empty() ? "" : format().ending},
+         {"OUT", list_ ? "" : loader, FileKind::kPython},
          {"--json", common.json, FileKind::kJson}},
         {in_, like_}, common.force);
     const TensorFile file = read(common);
@@ -184,7 +183,7 @@ class Convert final : public Command {
     } else {
       convert(file, common, json);
     }
-    if (writes && !loader.empty()) write_loader(loader, json);
+    if (!dry_run_ && !list_ && !loader.empty()) write_loader(loader, json);
     write_result(common, 1, std::move(json));
   }
 
@@ -345,7 +344,8 @@ class Convert final : public Command {
       }
     }
     if (dry_run_) {
-      say("nothing was written (--dry-run)\n");
+      say("nothing was written{} (--dry-run)\n",
+          out_.empty() ? "" : fmt::format(" to {}, as {}", one_line(out_), format().words));
       return;
     }
     write(weights, common, json);

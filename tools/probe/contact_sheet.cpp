@@ -7,13 +7,14 @@
 namespace rk {
 
 Image contact_sheet(std::span<const Image> pictures) {
-  constexpr int kLine = 2;  // pixels
+  constexpr int kLine = 2;             // pixels
+  constexpr std::uint8_t kGrey = 128;  // photos of products end in white or black
   const int count = static_cast<int>(pictures.size());
   const int width = pictures[0].width(), height = pictures[0].height();
   const int columns = static_cast<int>(std::ceil(std::sqrt(count)));
   const int rows = (count + columns - 1) / columns;
   Image sheet(columns * (width + kLine) - kLine, rows * (height + kLine) - kLine);
-  std::fill_n(sheet.data(), sheet.bytes(), std::uint8_t{255});
+  std::fill_n(sheet.data(), sheet.bytes(), kGrey);
   for (int i = 0; i < count; ++i) {
     const int left = i % columns * (width + kLine), top = i / columns * (height + kLine);
     const Image& picture = pictures[static_cast<std::size_t>(i)];

@@ -7,7 +7,7 @@
 
 namespace rk {
 
-// `pictures`, all of one size, in rows and about as many columns, with white lines between them.
+// `pictures`, all of one size, in rows and about as many columns, with grey lines between them.
 Image contact_sheet(std::span<const Image> pictures);
 
 }  // namespace rk

@@ -13,6 +13,7 @@
 #include "tools/cli/output_files.h"
 #include "tools/probe/contact_sheet.h"
 #include "training/training_exif.h"
+#include "weights/architectures/registry.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
@@ -84,6 +85,10 @@ class ProbeImage : public Command {
     give_each_colour("--input-mean", mean_);
     give_each_colour("--input-std", std_);
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
+    // As `train` does: what fits 224 is no short side for 32.
+    if (augments() && checkpoint_.empty() && !resize_.given()) {
+      transform_.short_side = static_cast<int>(default_resize(transform_.crop));
+    }
     const bool turn = exif_ == "turn";
     const auto [image, orientation] = read_photo(image_, turn);
     const ImageSize resized = resized_size(image.width(), image.height(), transform_);
@@ -96,7 +101,7 @@ class ProbeImage : public Command {
     const std::int64_t width = views[0].width();
     // Both are encoded before either is written.
     const std::vector<std::byte> tensors =
-        out_.empty() || picture_out ? std::vector<std::byte>{} : tensor_file(views);
+        out_.empty() || picture_out ? std::vector<std::byte>{} : tensor_file(views, common.seed);
     const std::vector<std::byte> picture =
         show_.empty() && !picture_out ? std::vector<std::byte>{} : encode_png(contact_sheet(views));
     if (!out_.empty()) write_atomic(out_, picture_out ? picture : tensors);
@@ -116,16 +121,22 @@ class ProbeImage : public Command {
     nlohmann::json json = {{"image", image_},
                            {"width", image.width()},
                            {"height", image.height()},
-                           {"exif_orientation", orientation},
-                           {"resized_width", resized.width},
-                           {"resized_height", resized.height},
-                           {"tensor_shape", {3, height, width}}};
-    if (augments()) json.update({{"views", views_}, {"augment", augment_text(changes())}});
+                           {"exif_orientation", orientation}};
+    if (augments()) {
+      json.update({{"tensor_shape", {views_, 3, height, width}},
+                   {"augment", augment_text(changes())},
+                   {"resize", transform_.short_side},
+                   {"seed", common.seed}});
+    } else {
+      json.update({{"tensor_shape", {3, height, width}},
+                   {"resized_width", resized.width},
+                   {"resized_height", resized.height}});
+    }
     write_result(common, 1, std::move(json));
   }
 
  private:
-  bool augments() const { return augment_option_.given(); }
+  bool augments() const { return augment_ != "none"; }
 
   AugmentOptions changes() const {
     return parse_augment(augment_, center_crop(transform_.crop, transform_.short_side));
@@ -150,9 +161,14 @@ class ProbeImage : public Command {
     const AugmentOptions options = changes();
     const std::int64_t pixels = std::int64_t{options.size} * options.size * views_;
     if (options.size == 0 || pixels > kMaxResult) {
-      fail<UsageError>("--augment: {} of {} x {} pixels; give --image-size of 1 to {}",
+      fail<UsageError>("--augment: {} of {} x {} pixels; give {}--image-size of 1 to {}",
                        counted(views_, "view"), options.size, options.size,
+                       views_ > 1 ? "fewer --views or " : "",
                        static_cast<int>(std::sqrt(kMaxResult / views_)));
+    }
+    if (options.resize < options.size) {
+      fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more",
+                       options.resize, options.size, options.size);
     }
     std::vector<std::uint8_t> scratch;
     for (int epoch = 0; epoch < views_; ++epoch) {
@@ -161,7 +177,7 @@ class ProbeImage : public Command {
     }
   }
 
-  std::vector<std::byte> tensor_file(const std::vector<Image>& views) const {
+  std::vector<std::byte> tensor_file(const std::vector<Image>& views, std::uint64_t seed) const {
     const FloatTable table(of_colours(mean_), of_colours(std_));
     std::vector<std::uint8_t> pixels;
     std::vector<float> tensor(views.size() * views[0].bytes());
@@ -181,6 +197,10 @@ class ProbeImage : public Command {
     writer.write("/tensor", tensor_dims, tensor.data());
     writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});
     writer.set_attribute("/", "crop", std::int64_t{transform_.crop});
+    if (augments()) {
+      writer.set_attribute("/", "augment", augment_text(changes()));
+      writer.set_attribute("/", "seed", static_cast<std::int64_t>(seed));
+    }
     return writer.finish();
   }
 

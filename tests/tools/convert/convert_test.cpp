@@ -135,8 +135,14 @@ TEST_F(Convert, ListAndDryRunWriteNothing) {
       << list.out;
   const Finished dry = run("convert", {in("r20.pth"), in("r20.h5"), "--dry-run"});
   EXPECT_EQ(dry.code, 0);
-  EXPECT_TRUE(holds(dry.out, "nothing was written"));
+  EXPECT_TRUE(holds(dry.out, "nothing was written to " + in("r20.h5") + ", as Rankine"));
   EXPECT_FALSE(std::filesystem::exists(in("r20.h5")));
+  // What would be refused is refused.
+  folder_.write("mine.h5", "not a result");
+  for (const auto& [out, code] : {std::pair{"mine.h5", 3}, {"x.pth", 2}, {"none/x.h5", 3}}) {
+    EXPECT_EQ(run("convert", {in("r20.pth"), in(out)}).code, code) << out;
+    EXPECT_EQ(run("convert", {in("r20.pth"), in(out), "--dry-run"}).code, code) << out;
+  }
 }
 
 // torchvision's names end in digits of the file's sum, others in a date.

@@ -6,6 +6,7 @@
 #include "tests/data/rotated_png.h"
 #include "tests/support/goldens/image_goldens.h"
 #include "tests/tools/probe/probe_run.h"
+#include "weights/architectures/registry.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
@@ -203,7 +204,7 @@ TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
   EXPECT_EQ(file.info("/tensor").dims, (std::vector<std::int64_t>{5, 3, 24, 24}));
   const auto pixels = file.read<std::uint8_t>("/pixels");
   const auto tensor = file.read<float>("/tensor");
-  // Three columns, two rows, lines of two white pixels.
+  // Three columns, two rows, lines of two grey pixels.
   const Image sheet = read_image(path("v.png"));
   ASSERT_EQ(sheet.width(), 3 * 24 + 2 * 2);
   ASSERT_EQ(sheet.height(), 2 * 24 + 2);
@@ -229,12 +230,15 @@ TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
   }
   for (std::size_t at = 0; at < covered.size(); ++at) {
     if (covered[at] == 0) {
-      EXPECT_EQ(sheet.data()[3 * at] & sheet.data()[3 * at + 1] & sheet.data()[3 * at + 2], 255);
+      for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(sheet.data()[3 * at + c], 128);
     }
   }
   const auto json = nlohmann::json::parse(std::ifstream(path("v.json")));
-  EXPECT_EQ(json.at("views"), 5);
+  EXPECT_EQ(json.at("tensor_shape"), nlohmann::json({5, 3, 24, 24}));
   EXPECT_EQ(json.at("augment"), augment_text(options));
+  EXPECT_EQ(json.at("seed"), 9);
+  EXPECT_EQ(file.text_attribute("/", "augment"), augment_text(options));
+  EXPECT_EQ(file.integer_attribute("/", "seed"), 9);
 }
 
 TEST_F(ProbeImage, WithoutAChangeTheViewsAreTheCentre) {
@@ -250,6 +254,17 @@ TEST_F(ProbeImage, WithoutAChangeTheViewsAreTheCentre) {
   EXPECT_EQ(pixels({"--augment", "none", "--views", "1"}), pixels({}));
 }
 
+TEST_F(ProbeImage, ViewsAreResizedAsTrainingDoes) {
+  folder_.picture("p.png", 7, 60, 50);
+  for (const auto& [size, side] : {std::pair{"32", default_resize(32)}, {"224", 256}}) {
+    EXPECT_EQ(probe({"--image", path("p.png"), "--augment", "flip=1", "--image-size", size,
+                     "--json", path("v.json"), "--force"}),
+              0)
+        << error_;
+    EXPECT_EQ(nlohmann::json::parse(std::ifstream(path("v.json"))).at("resize"), side);
+  }
+}
+
 TEST_F(ProbeImage, ViewsThatCannotBeAreRefused) {
   folder_.picture("p.png", 7, 60, 50);
   const auto refused = [&](std::vector<std::string> words, int code, const std::string& why) {
@@ -261,7 +276,10 @@ TEST_F(ProbeImage, ViewsThatCannotBeAreRefused) {
   refused({"--augment", "flop=1"}, 2, "flop");
   refused({"--augment", "flip=1", "--image-size", "0"}, 2, "16 views of 0 x 0 pixels");
   refused({"--augment", "flip=1", "--image-size", "2000", "--resize", "2000"}, 2,
-          "16 views of 2000 x 2000 pixels; give --image-size of 1 to 1024");
+          "16 views of 2000 x 2000 pixels; give fewer --views or --image-size of 1 to 1024");
+  refused({"--augment", "flip=1", "--image-size", "5000", "--views", "1"}, 2, "0 to 4096");
+  refused({"--augment", "flip=1", "--image-size", "48", "--resize", "40"}, 2,
+          "--resize 40 leaves less than --image-size 48; give 48 or more");
   refused({"--augment", "crop=random", "--image-size", "48", "--resize", "40"}, 2,
           "--augment: crop=random of 48 pixels from pictures resized to 40; resize to more");
   EXPECT_FALSE(std::filesystem::exists(path("v.png")));

@@ -220,6 +220,18 @@ TEST_F(ProbeLoss, WhatBecomesOfTheMemoryIsSaid) {
         << error_;
     EXPECT_EQ(json().at("memory_rows"), 0);
   }
+  LossData<double> parts = data;
+  parts.memory_embeddings.clear();
+  write("parts.h5", parts);
+  write_atomic(path("parts.npz"), npz(parts));
+  for (const char* in : {"parts.h5", "parts.npz"}) {
+    EXPECT_EQ(probe({"--loss", "fastap", "--in", path(in)}), 3);
+    EXPECT_TRUE(holds(error_, "memory_labels")) << error_;
+    EXPECT_TRUE(holds(error_,
+                      ": is of a memory that is not there; add memory_embeddings or leave "
+                      "it out\n"))
+        << error_;
+  }
   data.memory_image_ids = {0, 1, 2, 3, 4, 5};
   write_both();
   for (const char* in : {"in.h5", "in.npz"}) {

@@ -168,7 +168,7 @@ void add_optimizer_options(SettingTable& t, TrainSettings& s) {
   t.group("Schedule: the learning rate over time, all in epochs (fractions allowed)");
   t.add("schedule", s.schedule,
         "step: times drop-factor every drop-every; milestones: at each drop-at; cosine: down to "
-        "lr-floor at the last epoch")
+        "lr-floor at the end")
       .check(one_of({"constant", "step", "milestones", "cosine"}));
   t.add("warmup", s.warmup, "linear rise of the rate from near zero").check(in_range(0.0, 1e9));
   t.add("drop-every", s.drop_every, "step").check(in_range(0.0, 1e9));
