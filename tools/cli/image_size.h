@@ -1,4 +1,4 @@
-// The flag --image-size of programs that run a network on it.
+// The flags --image-size and --resize of programs that run a network on pictures of that size.
 #pragma once
 
 #include "engine/base/error.h"
@@ -13,6 +13,14 @@ namespace rk {
 inline void check_image_size(const std::string& arch, std::int64_t size) {
   if (const std::int64_t least = least_image_size(arch); size < least) {
     fail<UsageError>("--image-size {}: {} takes images of {} or more", size, arch, least);
+  }
+}
+
+// Throws UsageError if pictures whose short side becomes `resize` are smaller than their crop.
+inline void check_resize(int resize, int size) {
+  if (resize < size) {
+    fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", resize, size,
+                     size);
   }
 }
 

@@ -77,14 +77,7 @@ template <class S> void take_scores(const ArrayFile& file, LossData<S>& data) {
 template <class S>
 void take_memory(const ArrayFile& file, const EmbeddingSet& rows, LossData<S>& data) {
   const StoredArray* array = find(file, "memory_embeddings");
-  if (array == nullptr) {
-    for (const char* part : {"memory_labels", "memory_identities"}) {
-      if (const StoredArray* found = find(file, part)) {
-        refuse_memory_part(place_of(file, found->name));
-      }
-    }
-    return;
-  }
+  if (array == nullptr) return;
   data.memory_embeddings = matrix<S>(file, *array, data.dim);
   data.memory = array->dims()[0];
   const StoredArray& stored = required(file, "memory_labels");
@@ -115,11 +108,12 @@ void take_rows(const ArrayFile& file, const std::string& path, LossKind kind,
   const std::span<const float> values = read.set.values();
   data.embeddings.assign(values.begin(), values.end());
   data.labels = read.set.labels;
+  check_memory_parts(kind, [&](const std::string& name) {
+    const StoredArray* found = find(file, name);
+    return found == nullptr ? std::string() : place_of(file, found->name);
+  });
   if (kind == LossKind::kProxies) {
     refuse_names(!read.set.classes.empty(), fmt::format("{}: labels", printable(path)), "proxies");
-    if (const StoredArray* unread = find(file, "memory_embeddings")) {
-      note_memory_unread(place_of(file, unread->name));
-    }
     const StoredArray& proxies = required(file, "proxies");
     data.proxies = matrix<S>(file, proxies, data.dim);
     data.classes = proxies.dims()[0];
@@ -127,8 +121,6 @@ void take_rows(const ArrayFile& file, const std::string& path, LossKind kind,
   }
   if (const StoredArray* found = find(file, "identities")) {
     data.image_ids = integers(file, *found, {data.rows});
-  } else if (const StoredArray* alone = find(file, "memory_identities")) {
-    refuse_memory_identities(place_of(file, alone->name));
   }
   take_memory(file, read.set, data);
 }
@@ -147,20 +139,27 @@ void refuse_names(bool names, const std::string& from, const std::string& others
   fail<InputError>("{}: holds names, but {} go by number; give numbers", from, others);
 }
 
-void refuse_memory_part(const std::string& from) {
-  fail<InputError>("{}: is of a memory that is not there; add memory_embeddings or leave it out",
-                   from);
-}
-
-void refuse_memory_identities(const std::string& from) {
-  fail<InputError>(
-      "{}: numbers the pictures of the memory, and nothing numbers those of the batch; add "
-      "identities or leave both out",
-      from);
-}
-
-void note_memory_unread(const std::string& from) {
-  note(fmt::format("{}: not read; a loss with proxies compares the batch with them alone", from));
+void check_memory_parts(LossKind kind,
+                        const std::function<std::string(const std::string& name)>& place) {
+  const std::string memory = place("memory_embeddings"), identities = place("memory_identities");
+  if (kind == LossKind::kProxies) {
+    if (memory.empty()) return;
+    note(fmt::format("{}: not read; a loss with proxies compares the batch with them alone",
+                     memory));
+    return;
+  }
+  if (!identities.empty() && place("identities").empty()) {
+    fail<InputError>(
+        "{}: numbers the pictures of the memory, and nothing numbers those of the batch; add "
+        "identities or leave both out",
+        identities);
+  }
+  if (!memory.empty()) return;
+  for (const std::string& part : {place("memory_labels"), identities}) {
+    if (part.empty()) continue;
+    fail<InputError>("{}: is of a memory that is not there; add memory_embeddings or leave it out",
+                     part);
+  }
 }
 
 std::vector<std::uint8_t> targets_of(const std::vector<std::int64_t>& values,

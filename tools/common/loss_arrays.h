@@ -5,6 +5,7 @@
 #include "tools/common/loss_file.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,10 @@ void check_batch_rows(std::int64_t rows, const std::string& from);
 // beside `others`.
 void refuse_names(bool names, const std::string& from, const std::string& others);
 
-// Throws InputError, which begins with `from`: it is of memory whose embeddings are not there.
-[[noreturn]] void refuse_memory_part(const std::string& from);
-
-// Throws InputError, which begins with `from`: the memory's pictures are numbered, the batch's not.
-[[noreturn]] void refuse_memory_identities(const std::string& from);
-
-// Says that a loss of proxies compares with no rows of earlier batches, which are in `from`.
-void note_memory_unread(const std::string& from);
+// `place`: where an array of that name stands, for messages; empty: it is not there. Throws
+// InputError if parts of a memory are there that go with nothing. Says that a loss with proxies
+// compares with no rows of earlier batches.
+void check_memory_parts(LossKind kind,
+                        const std::function<std::string(const std::string& name)>& place);
 
 }  // namespace rk

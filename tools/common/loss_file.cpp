@@ -117,16 +117,16 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     }
     data.labels = std::move(given.labels);
   }
+  check_memory_parts(kind, [&](const std::string& name) {
+    return file.has("/" + name) ? fmt::format("{}: /{}", file.name(), name) : std::string();
+  });
   if (kind == LossKind::kProxies) {
-    if (file.has("/memory_embeddings")) note_memory_unread(file.name() + ": /memory_embeddings");
     data.classes = matrix_dims(file, "/proxies").first;
     data.proxies = read<S>(file, "/proxies", {data.classes, data.dim});
     return data;
   }
   if (file.has("/identities")) {
     data.image_ids = read_whole(file, "/identities", {data.rows});
-  } else if (file.has("/memory_identities")) {
-    refuse_memory_identities(file.name() + ": /memory_identities");
   }
   if (file.has("/memory_embeddings")) {
     data.memory = matrix_dims(file, "/memory_embeddings").first;
@@ -134,10 +134,6 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     data.memory_labels = read_whole(file, "/memory_labels", {data.memory});
     if (!data.image_ids.empty()) {
       data.memory_image_ids = read_whole(file, "/memory_identities", {data.memory});
-    }
-  } else {
-    for (const char* part : {"/memory_labels", "/memory_identities"}) {
-      if (file.has(part)) refuse_memory_part(fmt::format("{}: {}", file.name(), part));
     }
   }
   return data;

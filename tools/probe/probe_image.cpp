@@ -8,6 +8,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "tools/cli/colour_values.h"
+#include "tools/cli/image_size.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -22,6 +23,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,13 +60,13 @@ class ProbeImage : public Command {
     std_option_ = flags.add("--input-std", std_, "what they are then divided by")
                       .check({in_range(kLeastInputStd, kMostInput).problem})
                       .delimiter(',');
-    augment_option_ = flags
-                          .add("--augment", augment_,
-                               "as training would change it at random (see `train --help`): "
-                               "--views of it, side by "
-                               "side in a PNG, one after another in HDF5; --seed draws others")
-                          .type_name("SPEC");
-    flags.add("--views", views_, "how many").check(in_range(1, 100)).needs(augment_option_);
+    const Flag augment = flags
+                             .add("--augment", augment_,
+                                  "as training would change it at random (see `train --help`): "
+                                  "--views of it, side by "
+                                  "side in a PNG, one after another in HDF5; --seed draws others")
+                             .type_name("SPEC");
+    flags.add("--views", views_, "how many").check(in_range(1, 100)).needs(augment);
     flags
         .add("--out", out_,
              "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
@@ -85,9 +87,12 @@ class ProbeImage : public Command {
     give_each_colour("--input-mean", mean_);
     give_each_colour("--input-std", std_);
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
-    // As `train` does: what fits 224 is no short side for 32.
-    if (augments() && checkpoint_.empty() && !resize_.given()) {
-      transform_.short_side = static_cast<int>(default_resize(transform_.crop));
+    if (augment_ != "none") {
+      // As `train` does: what fits 224 is no short side for 32.
+      if (checkpoint_.empty() && !resize_.given()) {
+        transform_.short_side = static_cast<int>(default_resize(transform_.crop));
+      }
+      changes_ = parse_augment(augment_, center_crop(transform_.crop, transform_.short_side));
     }
     const bool turn = exif_ == "turn";
     const auto [image, orientation] = read_photo(image_, turn);
@@ -110,11 +115,10 @@ class ProbeImage : public Command {
     if (!common.quiet) {
       const std::string lies = fmt::format(", EXIF orientation {} ({})", orientation,
                                            turn ? "turned" : "not turned: --exif turn does");
-      const std::string done = augments()
-                                   ? fmt::format("{} of {} x {}: {}", counted(views_, "view"),
-                                                 width, height, augment_text(changes()))
-                                   : fmt::format("resized to {} x {}, seen as {} x {}",
-                                                 resized.width, resized.height, width, height);
+      const std::string done = changes_ ? fmt::format("{} of {} x {}: {}", counted(views_, "view"),
+                                                      width, height, augment_text(*changes_))
+                                        : fmt::format("resized to {} x {}, seen as {} x {}",
+                                                      resized.width, resized.height, width, height);
       print("{}: {} x {}{}, {}\n", one_line(image_), image.width(), image.height(),
             orientation == kUpright ? "" : lies, done);
     }
@@ -122,9 +126,9 @@ class ProbeImage : public Command {
                            {"width", image.width()},
                            {"height", image.height()},
                            {"exif_orientation", orientation}};
-    if (augments()) {
+    if (changes_) {
       json.update({{"tensor_shape", {views_, 3, height, width}},
-                   {"augment", augment_text(changes())},
+                   {"augment", augment_text(*changes_)},
                    {"resize", transform_.short_side},
                    {"seed", common.seed}});
     } else {
@@ -136,16 +140,10 @@ class ProbeImage : public Command {
   }
 
  private:
-  bool augments() const { return augment_ != "none"; }
-
-  AugmentOptions changes() const {
-    return parse_augment(augment_, center_crop(transform_.crop, transform_.short_side));
-  }
-
   std::vector<Image> seen(const Image& image, std::uint64_t seed) const {
     try {
       std::vector<Image> out;
-      if (augments()) {
+      if (changes_) {
         draw_views(image, seed, out);
       } else {
         out.push_back(apply(transform_, image));
@@ -158,7 +156,7 @@ class ProbeImage : public Command {
 
   // What the first picture of a data set would become in as many epochs.
   void draw_views(const Image& image, std::uint64_t seed, std::vector<Image>& out) const {
-    const AugmentOptions options = changes();
+    const AugmentOptions& options = *changes_;
     const std::int64_t pixels = std::int64_t{options.size} * options.size * views_;
     if (options.size == 0 || pixels > kMaxResult) {
       fail<UsageError>("--augment: {} of {} x {} pixels; give {}--image-size of 1 to {}",
@@ -166,10 +164,7 @@ class ProbeImage : public Command {
                        views_ > 1 ? "fewer --views or " : "",
                        static_cast<int>(std::sqrt(kMaxResult / views_)));
     }
-    if (options.resize < options.size) {
-      fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more",
-                       options.resize, options.size, options.size);
-    }
+    check_resize(options.resize, options.size);
     std::vector<std::uint8_t> scratch;
     for (int epoch = 0; epoch < views_; ++epoch) {
       Image& view = out.emplace_back(options.size, options.size);
@@ -187,7 +182,7 @@ class ProbeImage : public Command {
     }
     const std::int64_t height = views[0].height(), width = views[0].width();
     std::vector<std::int64_t> pixel_dims = {height, width, 3}, tensor_dims = {3, height, width};
-    if (augments()) {
+    if (changes_) {
       pixel_dims.insert(pixel_dims.begin(), views_);
       tensor_dims.insert(tensor_dims.begin(), views_);
     }
@@ -197,8 +192,8 @@ class ProbeImage : public Command {
     writer.write("/tensor", tensor_dims, tensor.data());
     writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});
     writer.set_attribute("/", "crop", std::int64_t{transform_.crop});
-    if (augments()) {
-      writer.set_attribute("/", "augment", augment_text(changes()));
+    if (changes_) {
+      writer.set_attribute("/", "augment", augment_text(*changes_));
       writer.set_attribute("/", "seed", static_cast<std::int64_t>(seed));
     }
     return writer.finish();
@@ -225,12 +220,13 @@ class ProbeImage : public Command {
   std::string show_;
   std::string exif_ = "ignore";
   std::string augment_ = "none";
+  std::optional<AugmentOptions> changes_;  // what --augment says; empty: none
   int views_ = 16;
   ImageTransform transform_;
   std::vector<double> mean_ = {0.485, 0.456, 0.406};
   std::vector<double> std_ = {0.229, 0.224, 0.225};
   Flag resize_, crop_;
-  Flag exif_option_, mean_option_, std_option_, augment_option_;
+  Flag exif_option_, mean_option_, std_option_;
 };
 
 }  // namespace

@@ -24,6 +24,24 @@ template <class T> void take(const ordered_json& json, const char* name, T& to) 
   }
 }
 
+ordered_json json_of(const ModelDescription& model) {
+  ordered_json json = {{"arch", model.arch},
+                       {"pool", model.pool},
+                       {"gem_p", model.gem_p},
+                       {"dim", model.dim},
+                       {"stride_in_1x1", model.stride_in_1x1},
+                       {"input_mean", model.input_mean},
+                       {"input_std", model.input_std},
+                       {"input_scale", model.input_scale},
+                       {"channel_order", model.channel_order},
+                       {"resize", model.resize},
+                       {"interpolation", model.interpolation + kAntialiasing},
+                       {"crop", model.crop},
+                       {"source_sha256", model.source_sha256}};
+  if (model.upright) json["exif"] = "turn";
+  return json;
+}
+
 }  // namespace
 
 std::string input_text(const ModelDescription& model) {
@@ -46,8 +64,7 @@ std::string head_text(const ModelDescription& model) {
 }
 
 std::string replaced_text(const ModelDescription& own, const ModelDescription& model) {
-  ordered_json before = ordered_json::parse(model_text(own));
-  ordered_json after = ordered_json::parse(model_text(model));
+  ordered_json before = json_of(own), after = json_of(model);
   for (ordered_json* json : {&before, &after}) json->emplace("exif", "ignore");
   std::string out;
   for (const auto& [key, value] : after.items()) {
@@ -60,23 +77,7 @@ std::string replaced_text(const ModelDescription& own, const ModelDescription& m
   return out;
 }
 
-std::string model_text(const ModelDescription& model) {
-  ordered_json json = {{"arch", model.arch},
-                       {"pool", model.pool},
-                       {"gem_p", model.gem_p},
-                       {"dim", model.dim},
-                       {"stride_in_1x1", model.stride_in_1x1},
-                       {"input_mean", model.input_mean},
-                       {"input_std", model.input_std},
-                       {"input_scale", model.input_scale},
-                       {"channel_order", model.channel_order},
-                       {"resize", model.resize},
-                       {"interpolation", model.interpolation + kAntialiasing},
-                       {"crop", model.crop},
-                       {"source_sha256", model.source_sha256}};
-  if (model.upright) json["exif"] = "turn";
-  return json.dump();
-}
+std::string model_text(const ModelDescription& model) { return json_of(model).dump(); }
 
 void read_model_text(const std::string& text, ModelDescription& model) {
   constexpr std::size_t kMost = 64 << 10;  // our own text has about 500 bytes

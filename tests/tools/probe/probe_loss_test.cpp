@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -220,28 +221,22 @@ TEST_F(ProbeLoss, WhatBecomesOfTheMemoryIsSaid) {
         << error_;
     EXPECT_EQ(json().at("memory_rows"), 0);
   }
-  LossData<double> parts = data;
-  parts.memory_embeddings.clear();
-  write("parts.h5", parts);
-  write_atomic(path("parts.npz"), npz(parts));
-  for (const char* in : {"parts.h5", "parts.npz"}) {
-    EXPECT_EQ(probe({"--loss", "fastap", "--in", path(in)}), 3);
-    EXPECT_TRUE(holds(error_, "memory_labels")) << error_;
-    EXPECT_TRUE(holds(error_,
-                      ": is of a memory that is not there; add memory_embeddings or leave "
-                      "it out\n"))
-        << error_;
-  }
+  const auto refused = [&](const std::string& name, const std::string& why) {
+    write_both();
+    for (const char* in : {"in.h5", "in.npz"}) {
+      EXPECT_EQ(probe({"--loss", "fastap", "--in", path(in)}), 3);
+      EXPECT_TRUE(holds(error_, name)) << error_;
+      EXPECT_TRUE(holds(error_, ": " + why + "\n")) << error_;
+    }
+  };
+  const std::vector<double> rows = std::exchange(data.memory_embeddings, {});
+  refused("memory_labels",
+          "is of a memory that is not there; add memory_embeddings or leave it out");
+  data.memory_embeddings = rows;
   data.memory_image_ids = {0, 1, 2, 3, 4, 5};
-  write_both();
-  for (const char* in : {"in.h5", "in.npz"}) {
-    EXPECT_EQ(probe({"--loss", "fastap", "--in", path(in)}), 3);
-    EXPECT_TRUE(holds(error_, "memory_identities")) << error_;
-    EXPECT_TRUE(holds(error_,
-                      ": numbers the pictures of the memory, and nothing numbers those of "
-                      "the batch; add identities or leave both out\n"))
-        << error_;
-  }
+  refused("memory_identities",
+          "numbers the pictures of the memory, and nothing numbers those of the batch; add "
+          "identities or leave both out");
 }
 
 // The same numbers in numpy's files must give the same bits as in HDF5, whatever a loss reads.

@@ -203,10 +203,7 @@ void resolve(TrainSettings& s) {
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
   check_image_size(s.arch, s.image_size);
   if (s.resize == 0) s.resize = static_cast<int>(default_resize(s.image_size));
-  if (s.resize < s.image_size) {
-    fail<UsageError>("--resize {} leaves less than --image-size {}; give {} or more", s.resize,
-                     s.image_size, s.image_size);
-  }
+  check_resize(s.resize, s.image_size);
   give_each_colour("--input-mean", s.input_mean);
   give_each_colour("--input-std", s.input_std);
   if (s.schedule == "step" && s.drop_every <= 0) {
