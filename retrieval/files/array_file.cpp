@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/lower_case.h"
 #include "engine/base/printable.h"
+#include "engine/base/text_of.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/npy.h"
 #include "weights/tensor_files/archive_entries.h"
@@ -21,10 +22,6 @@ namespace rk {
 namespace {
 
 constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // Messages use numpy's names of types: safetensors calls float16 F16.
 std::string words_of(ElementType type) {
@@ -147,7 +144,7 @@ std::string ArrayFile::contents() const {
     }
     out.push_back(fmt::format(
         "{} ({})", in_quotes(member.name),
-        member.problem.empty() ? rk::text_of(member.array) : std::string("not to be read")));
+        member.problem.empty() ? text_of(member.array) : std::string("not to be read")));
   }
   return out.empty() ? "it holds nothing" : fmt::format("it holds {}", fmt::join(out, ", "));
 }

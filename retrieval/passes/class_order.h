@@ -6,7 +6,9 @@
 // numbers of positives, and candidates removed by the camera rule are a run inside the class's run.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "retrieval/passes/embedding_set.h"
+#include "retrieval/passes/range.h"
 
 #include <cstdint>
 #include <vector>
@@ -26,6 +28,15 @@ struct ClassOrder {
   std::vector<std::int64_t> query_row, gallery_row;  // position -> row of the input
   std::vector<Query> queries;                        // by position; both ends never decrease
 
+  // Whether some column may hold a positive of some row, and whether some column lies behind the
+  // class of some row. Both ends of the runs never decrease from row to row.
+  bool may_hold_positives(Range rows, Range columns) const {
+    return queries[at(rows.begin)].class_begin < columns.end &&
+           queries[at(rows.end - 1)].class_end > columns.begin;
+  }
+  bool reach_behind_class(Range rows, Range columns) const {
+    return columns.end > queries[at(rows.begin)].class_end;
+  }
   std::size_t bytes() const {
     return (query_row.size() + gallery_row.size()) * sizeof(std::int64_t) +
            queries.size() * sizeof(Query);

@@ -8,6 +8,8 @@
 // known, "".
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,6 +42,9 @@ struct EmbeddingSet {
   // All rows, mapped or not.
   std::span<const float> values() const {
     return {mapped ? mapped.get() : embeddings.data(), static_cast<std::size_t>(count() * dim)};
+  }
+  bool finite() const {
+    return std::ranges::all_of(values(), [](float x) { return std::isfinite(x); });
   }
   EmbeddingView view() const {
     return {values().data(), labels.data(), cameras.empty() ? nullptr : cameras.data(), count(),

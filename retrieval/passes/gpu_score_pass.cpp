@@ -111,12 +111,7 @@ class GpuScorePass final : public ScorePass {
     prepare(positives);
     const bool finished = for_each_tile(
         positives.rows(), poll,
-        [&](Range rows, Range columns) {
-          // Class runs are in order: those of `rows` lie between the first and the last row's.
-          const auto& first = order_.queries[static_cast<std::size_t>(rows.begin)];
-          const auto& last = order_.queries[static_cast<std::size_t>(rows.end - 1)];
-          return first.class_begin < columns.end && last.class_end > columns.begin;
-        },
+        [&](Range rows, Range columns) { return order_.may_hold_positives(rows, columns); },
         [&](const ScoreTileView& tile) {
           launch(context_, GatherPositives{tile, thresholds_.as<float>()});
         });

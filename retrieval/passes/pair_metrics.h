@@ -4,16 +4,15 @@
 
 #include "kernels/score_bins.h"
 #include "retrieval/passes/pair_curve.h"
+#include "retrieval/passes/undefined.h"
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace rk {
 
 // NaN, or empty, where there are no positive or no negative pairs, or where nobody asked.
 struct PairMetrics {
-  static constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
   static constexpr int kJsdBins = rk::kJsdBins;
   static constexpr double kJsdBinWidth = 2.0 / kJsdBins;
 

@@ -16,10 +16,7 @@ class GatherVisitor : public TileVisitor {
       : order_(order), positives_(positives) {}
 
   bool wants(Range rows, Range columns) const override {
-    // Class runs are in order: those of `rows` lie between the first and the last row's.
-    const auto& first = order_.queries[static_cast<std::size_t>(rows.begin)];
-    const auto& last = order_.queries[static_cast<std::size_t>(rows.end - 1)];
-    return first.class_begin < columns.end && last.class_end > columns.begin;
+    return order_.may_hold_positives(rows, columns);
   }
 
   void visit(int, const ScoreTile& tile) override {

@@ -23,9 +23,7 @@ RankCounter::RankCounter(int members, const ClassOrder& order, Positives& positi
       counters_(static_cast<std::size_t>(members)) {}
 
 bool RankCounter::wants(Range rows, Range columns) const {
-  // Class ends never decrease, so the first row's class ends first.
-  return !symmetric_ ||
-         columns.end > order_.queries[static_cast<std::size_t>(rows.begin)].class_end;
+  return !symmetric_ || order_.reach_behind_class(rows, columns);
 }
 
 void RankCounter::count_along(int member, std::int64_t query, std::span<const float> scores) {

@@ -7,17 +7,13 @@
 #include "engine/device/buffer.h"
 #include "engine/device/context.h"
 #include "engine/device/tile_product.h"
+#include "retrieval/passes/range.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
 namespace rk {
-
-struct Range {
-  std::int64_t begin = 0, end = 0;
-  std::int64_t size() const { return end - begin; }
-};
 
 struct ScoreTile {
   Range rows, columns;  // positions; without padding

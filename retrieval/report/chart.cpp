@@ -25,6 +25,7 @@ constexpr std::size_t kFewMarks = 12;   // about so many marks on a series of mo
 constexpr std::size_t kMostRows = 256;  // of a table
 constexpr double kSlack = 1e-6;         // of a step: 0.6 is not exactly 3 steps of 0.2
 constexpr double kSignWidth = 9;        // of the sign over a vertical line
+constexpr double kLargest = 1e300;      // on an axis: its ends and steps must not overflow
 // Shares of an axis: what one digit of a label takes, and what keeps two labels apart.
 constexpr double kDigit = 0.025, kApart = 0.025;
 
@@ -234,7 +235,7 @@ ChartScale::ChartScale(const Axis& axis, const std::vector<double>& values)
   low_ = std::numeric_limits<double>::infinity();
   high_ = -low_;
   for (const double value : values) {
-    if (!std::isfinite(value) || (logarithmic_ && value <= 0)) continue;
+    if (!(std::abs(value) <= kLargest) || (logarithmic_ && value <= 0)) continue;
     low_ = std::min(low_, value);
     high_ = std::max(high_, value);
   }

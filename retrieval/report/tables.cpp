@@ -171,7 +171,8 @@ std::string two_runs(const Report& report, const std::vector<Row>& rows) {
     const std::string difference = text_of_difference(row.values[1] - row.values[0]);
     const std::string interval =
         row.difference && std::isfinite(row.difference->low)
-            ? fmt::format("{:+.4f} to {:+.4f}", row.difference->low, row.difference->high)
+            ? fmt::format("{} to {}", text_of_difference(row.difference->low),
+                          text_of_difference(row.difference->high))
             : std::string();
     const std::string told = row.difference ? verdict(report, *row.difference) : std::string();
     body += fmt::format(
@@ -199,7 +200,7 @@ std::string hardest_classes(const Report& report) {
   for (const GroupMetrics& row : rows) {
     body += fmt::format(
         "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        escaped(class_name(*report.queries, row.group)), row.queries,
+        escaped(class_name(*report.queries, row.group)), row.queries_valid,
         text_of_metric(row.recall_at_1), text_of_metric(row.map_at_r), text_of_metric(row.map));
   }
   return "<h3>Hardest classes</h3>\n" +
@@ -217,7 +218,8 @@ std::string changed_classes(const Report& report) {
   const auto after = metrics_by_group(report.runs[1].metrics.per_query, report.queries->labels);
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (!std::isfinite(before[i].map_at_r)) continue;
-    changes.push_back({before[i].group, before[i].queries, before[i].map_at_r, after[i].map_at_r});
+    changes.push_back(
+        {before[i].group, before[i].queries_valid, before[i].map_at_r, after[i].map_at_r});
   }
   std::stable_sort(changes.begin(), changes.end(), [](const ClassChange& a, const ClassChange& b) {
     return std::abs(a.after - a.before) > std::abs(b.after - b.before);

@@ -203,6 +203,19 @@ TEST(Chart, WhatIsNotFiniteIsAGap) {
   EXPECT_EQ(find_all(figure, "tr")[2]->children[1].text, "none");
 }
 
+// Ends and steps of the axis would be infinite, and the labels without end.
+TEST(Chart, NumbersBeyondAnyAxisEndAtIts) {
+  const double most = std::numeric_limits<double>::max();
+  for (const std::vector<double>& y :
+       {std::vector<double>{0, 1.7e308, 1}, {-most, most, 0.5}, {most, most, most}}) {
+    const PageElement figure =
+        drawn({.title = "t", .series = {{.name = "s", .x = {0, 1, 2}, .y = y}}});
+    EXPECT_LE(find_all(figure, "text", "ty").size(), 12U);
+    const std::string d = find_all(figure, "path", "s0")[1]->attribute("d");
+    EXPECT_EQ(d.find_first_of("nf"), std::string::npos) << d;  // nan, inf
+  }
+}
+
 // The words for a vertical line are in the legend, where no curve is; over it is only a sign.
 TEST(Chart, NoWordsLieAcrossTheData) {
   const Series s{.name = "s", .x = {0, 3}, .y = {0, 1}};

@@ -483,6 +483,8 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   EXPECT_EQ(labels_in(table("\"a,\n\"\", b\";class\nx;5\ny;6\n"), 2), (Rows{5, 6}));
   EXPECT_EQ(labels_in(table("5\" a, b;class;c;d\nx;5;1;1\n"), 1), (Rows{5}));
   EXPECT_EQ(labels_in(table("\n  \r\nid;class\nx;5\ny;6\n"), 2), (Rows{5, 6}));
+  // As a safetensors file, a brace follows eight bytes, but those of a length.
+  EXPECT_EQ(labels_in(table("category{x}\n5\n6\n"), 2), (Rows{5, 6}));
   // A first line that may be a label is not taken for a header: all lines are labels.
   EXPECT_EQ(labels_in(table("b\na\nb\n"), 3), (Rows{0, 1, 0}));
   EXPECT_EQ(labels_in(table("y\nn\ny\n"), 3), (Rows{0, 1, 0}));  // three labels

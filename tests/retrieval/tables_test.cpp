@@ -35,6 +35,10 @@ std::vector<Cells> tables_of(const std::string& section) {
 }
 
 std::string shown(double value) { return fmt::format("{:.4f}", value); }
+std::string shown_change(double by) {
+  const std::string text = fmt::format("{:+.4f}", by);
+  return text == "-0.0000" ? "+0.0000" : text;
+}
 std::string shown(const Interval& of) { return fmt::format("{:.4f} to {:.4f}", of.low, of.high); }
 
 class Tables : public testing::Test {
@@ -95,8 +99,8 @@ class Tables : public testing::Test {
   }
 
   struct ClassRow {
-    std::int64_t label = 0, queries = 0;
-    double valid = 0, recall = 0, map_at_r = 0, map = 0;
+    std::int64_t label = 0, queries = 0;  // those that have something to find
+    double recall = 0, map_at_r = 0, map = 0;
   };
   // Of the classes with a query that has something to find.
   std::vector<ClassRow> by_class(const ReportedRun& run) const {
@@ -105,16 +109,17 @@ class Tables : public testing::Test {
     for (std::int64_t c = 0; c < kClasses; ++c) {
       ClassRow row{.label = c};
       for (std::size_t q = 0; q < queries_.labels.size(); ++q) {
-        if (queries_.labels[q] != c) continue;
+        if (queries_.labels[q] != c || each.num_relevant[q] == 0) continue;
         ++row.queries;
-        if (each.num_relevant[q] == 0) continue;
-        row.valid += 1;
         row.recall += each.first_hit_rank[q] == 1 ? 1 : 0;
         row.map_at_r += each.ap_at_r[q];
         row.map += each.ap[q];
       }
-      for (double* sum : {&row.recall, &row.map_at_r, &row.map}) *sum /= row.valid;
-      if (row.valid > 0) rows.push_back(row);
+      if (row.queries == 0) continue;
+      for (double* sum : {&row.recall, &row.map_at_r, &row.map}) {
+        *sum /= static_cast<double>(row.queries);
+      }
+      rows.push_back(row);
     }
     return rows;
   }
@@ -178,7 +183,7 @@ TEST_F(Tables, ClassesOfTwoRunsAreThoseThatDifferMost) {
     const ClassRow& row = before[order[i]];
     cells.push_back({queries_.classes[static_cast<std::size_t>(row.label)],
                      fmt::format("{}", row.queries), shown(row.map_at_r),
-                     shown(after[order[i]].map_at_r), fmt::format("{:+.4f}", change(order[i]))});
+                     shown(after[order[i]].map_at_r), shown_change(change(order[i]))});
   }
   EXPECT_EQ(tables_of(classes_section(made)),
             (std::vector<Cells>{cells, confusions(made.runs[0]), confusions(made.runs[1])}));
@@ -192,13 +197,13 @@ TEST_F(Tables, MetricsAreThoseOfEachRun) {
                           const Interval& in_b, const Interval& difference,
                           const std::string& told) {
     // On a narrow page the last three columns stand below the name.
-    const std::string by = fmt::format("{:+.4f}", of_b - of_a);
+    const std::string by = shown_change(of_b - of_a);
     const std::string interval = fmt::format("{:+.4f} to {:+.4f}", difference.low, difference.high);
     cells.push_back({fmt::format("{}{}({}){}", name, by, interval, told), shown(of_a) + shown(in_a),
                      shown(of_b) + shown(in_b), by, interval, told});
   };
   const auto plain = [&](const std::string& name, double of_a, double of_b) {
-    const std::string by = fmt::format("{:+.4f}", of_b - of_a);
+    const std::string by = shown_change(of_b - of_a);
     cells.push_back({name + by, shown(of_a), shown(of_b), by, "", ""});
   };
   const RankIntervals &in_a = a.intervals, &in_b = b.intervals, &between = *made.difference;

@@ -293,7 +293,29 @@ TEST_F(HostileWeights, Case13OtherPickles) {
   expect_refused(stream, "is of the protocol");
 }
 
+// What a model's classes are called as. As a tensor's storage it would escape the comparison of all
+// references to a storage, and its tensor could reach beyond the file.
+TEST_F(HostileWeights, AClassInPlaceOfAStorage) {
+  for (const char* key : {"0", "nowhere"}) {
+    PickleWriter tensor;
+    tensor.global("torch._utils", "_rebuild_tensor_v2").raw("((").text("module");
+    tensor.global("torch", "DoubleStorage").text(key).text("cpu").integer(100).raw("NtQ");
+    tensor.integer(0).integers({100}).integers({1}).raw("\x89").ordered_dict().raw("tR");
+    TorchContent with = content();
+    with.further.emplace_back("beyond", tensor.bytes());
+    expect_refused(torch_stream(with), "refers to a storage in an unknown way");
+  }
+}
+
 TEST_F(HostileWeights, Case14Tar) {
+  for (const char* key : {"77", "1000000000000x", "x"}) {
+    TorchContent with = content();
+    with.further.emplace_back("other", PickleWriter().text(key).raw("Q").bytes());
+    expect_refused(torch_tar(with), fmt::format("refers to the tensor '{}', which is not", key));
+  }
+  TorchContent storage = content();
+  storage.further.emplace_back("other", PickleWriter().text("1").raw("Q").bytes());
+  EXPECT_EQ(accepted(torch_tar(storage)).tensors.size(), 2U);  // by itself it is no tensor
   const std::string whole = torch_tar(content());
   for (std::size_t bytes = 600; bytes < whole.size() - 1024; bytes += 200) {
     SCOPED_TRACE(bytes);

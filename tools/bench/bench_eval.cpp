@@ -1,6 +1,7 @@
 #include "tools/bench/bench_eval.h"
 
 #include "engine/base/english.h"
+#include "engine/base/error.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/device/gemm.h"
@@ -59,8 +60,7 @@ class ProductsOnly final : public TileVisitor {
  public:
   ProductsOnly(const ClassOrder& order, bool symmetric) : order_(order), symmetric_(symmetric) {}
   bool wants(Range rows, Range columns) const override {
-    return !symmetric_ ||
-           columns.end > order_.queries[static_cast<std::size_t>(rows.begin)].class_end;
+    return !symmetric_ || order_.reach_behind_class(rows, columns);
   }
   void visit(int, const ScoreTile&) override {}
 
@@ -91,7 +91,11 @@ class BenchEval final : public Command {
   void add_options(Flags& flags) override {
     flags.add("--n", n_, "rows").check(in_range(2, 1 << 24));
     flags.add("--dim", dim_, "dimensions").check(in_range(1, 1 << 16));
-    flags.add("--classes", classes_, "classes, of equal size").check(in_range(1, 1 << 24));
+    flags
+        .add("--classes", classes_,
+             "classes, of equal size; 0: as many for the rows as the test set of SOP has, where "
+             "one has 5 or 6")
+        .check(in_range(0, 1 << 24));
     flags
         .add("--gallery", gallery_,
              "rows to search in, of the same classes; 0: the rows among themselves, which "
@@ -103,6 +107,12 @@ class BenchEval final : public Command {
   bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
+    if (classes_ == 0) classes_ = std::max<std::int64_t>(1, n_ * kSopClasses / kSopRows);
+    const std::int64_t most = gallery_ > 0 ? std::min(n_, gallery_) : n_ / 2;
+    if (classes_ > most) {
+      fail<UsageError>("--classes {}: in so many, {} have nothing to find; give at most {}",
+                       classes_, counted(n_, "row"), most);
+    }
     const Context context(common.threads, device_of(common));
     const EmbeddingSet set = make_set(context, n_, dim_, classes_, common.seed, 0);
     const EmbeddingSet others = make_set(context, gallery_, dim_, classes_, common.seed, n_);
@@ -220,9 +230,10 @@ class BenchEval final : public Command {
     return json;
   }
 
-  std::int64_t n_ = 60502;
+  static constexpr std::int64_t kSopRows = 60502, kSopClasses = 11316;
+  std::int64_t n_ = kSopRows;
   std::int64_t dim_ = 512;
-  std::int64_t classes_ = 11316;
+  std::int64_t classes_ = 0;
   std::int64_t gallery_ = 0;
   int repeats_ = 3;
 };

@@ -1,5 +1,6 @@
 #include "tools/eval/statistics.h"
 
+#include "engine/base/english.h"
 #include "engine/system/signals.h"
 #include "retrieval/metric_text.h"
 #include "retrieval/passes/largest_score.h"
@@ -8,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <set>
 
 namespace rk {
@@ -58,17 +58,13 @@ std::string hardest_text(const char* what, const std::vector<GroupMetrics>& rows
   return out;
 }
 
-nlohmann::json finite(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
 nlohmann::json row_json(const GroupMetrics& row) {
   return {{"queries", row.queries},
           {"queries_valid", row.queries_valid},
-          {"recall_at_1", finite(row.recall_at_1)},
-          {"r_precision", finite(row.r_precision)},
-          {"map_at_r", finite(row.map_at_r)},
-          {"map", finite(row.map)}};
+          {"recall_at_1", number_or_null(row.recall_at_1)},
+          {"r_precision", number_or_null(row.r_precision)},
+          {"map_at_r", number_or_null(row.map_at_r)},
+          {"map", number_or_null(row.map)}};
 }
 
 BootstrapOptions bootstrap_options(const DescribedRows& queries, const StatisticsOptions& options,
@@ -164,9 +160,10 @@ std::string statistics_text(const Statistics& statistics, const DescribedRows& q
   std::string out;
   if (statistics.clustering) {
     const Clustering& found = *statistics.clustering;
-    out +=
-        fmt::format("  {:<14}{:>10}   k-means, {} clusters of which {} are empty\n", "NMI",
-                    text_of_metric(statistics.nmi), grouped(found.clusters), grouped(found.empty));
+    out += fmt::format("  {:<14}{:>10}   k-means, {} {} of which {} {} empty\n", "NMI",
+                       text_of_metric(statistics.nmi), grouped(found.clusters),
+                       noun_of(found.clusters, "cluster"), grouped(found.empty),
+                       found.empty == 1 ? "is" : "are");
   }
   if (statistics.classes) {
     out += hardest_text("classes", *statistics.classes,

@@ -102,11 +102,10 @@ void OnnxGraph::integers(onnx::NodeProto& node, const char* name,
   for (const std::int64_t v : values) out.add_ints(v);
 }
 
-const NetworkWeights::Tensor& OnnxGraph::take(const std::string& name) {
+void OnnxGraph::take(const std::string& name) {
   const NetworkWeights::Tensor* found = weights_.find(name);
   expect(found != nullptr, "[onnx] expected {} among the weights", name);
   tensor(name, found->dims, found->values);
-  return *found;
 }
 
 void OnnxGraph::tensor(const std::string& name, const std::vector<std::int64_t>& dims,

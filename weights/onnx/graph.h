@@ -43,7 +43,7 @@ class OnnxGraph {
                        const std::vector<std::int64_t>& values);
 
  private:
-  const NetworkWeights::Tensor& take(const std::string& name);
+  void take(const std::string& name);
   void tensor(const std::string& name, const std::vector<std::int64_t>& dims,
               std::span<const float> values);
   static void steps(onnx::NodeProto& node, const Window& window);

@@ -30,9 +30,9 @@ bool is_hdf5(std::string_view text) {
 
 bool is_tar(std::string_view text) { return text.size() > 262 && text.substr(257, 5) == "ustar"; }
 
-// A length, then JSON.
+// A length, whose eight bytes are never those of a text, then JSON.
 bool is_safetensors(std::string_view text) {
-  if (text.size() < 9) return false;
+  if (text.size() < 9 || text.substr(0, 8).find('\0') == text.npos) return false;
   const std::size_t json = text.find_first_not_of(" \t\r\n", 8);
   return json != std::string_view::npos && text[json] == '{';
 }

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "weights/sealed_file.h"
 #include "weights/tensor_files/archive_entries.h"
@@ -21,10 +22,6 @@ namespace {
 constexpr std::size_t kLargeBytes = std::size_t{4} << 20;
 
 using Digest = std::future<std::array<std::uint8_t, 32>>;  // SHA-256 of the file
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 // Throws InputError that names the format of the file, if known.
 [[noreturn]] void refuse_unknown(std::string_view text, const std::string& path) {

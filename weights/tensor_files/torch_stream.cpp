@@ -25,10 +25,19 @@ struct StorageName {
   std::int64_t first = 0, count = 0;  // of the view
 };
 
+// Of what is stored beside the pickle, its kind: "storage" or, in a whole pickled model, "module",
+// a class with its source: ("module", class, file, source).
+std::string_view first_word(const PickleNode& node) {
+  const std::vector<const PickleNode*>& parts = node.items[0]->items;
+  if (parts.empty() || parts[0]->kind != PickleNode::Kind::kText) return "";
+  return parts[0]->text;
+}
+
 StorageName storage_name(const PickleNode& node, const std::string& name) {
   const std::vector<const PickleNode*>& parts = node.items[0]->items;
   StorageName out;
-  bool sound = parts.size() >= 5 && parts[2]->kind == PickleNode::Kind::kText &&
+  bool sound = parts.size() >= 5 && first_word(node) == "storage" &&
+               parts[2]->kind == PickleNode::Kind::kText &&
                parts[1]->kind == PickleNode::Kind::kGlobal;
   if (!sound) refuse(name, "refers to a storage in an unknown way; save it again");
   out.key = parts[2]->text;
@@ -58,13 +67,6 @@ StorageName storage_name(const PickleNode& node, const std::string& name) {
                      " makes no sense; save the weights alone");
   }
   return out;
-}
-
-// In a whole pickled model each class is stored with its source, besides the storages: ("module",
-// class, file, source).
-bool is_module_source(const PickleNode& node) {
-  const std::vector<const PickleNode*>& parts = node.items[0]->items;
-  return !parts.empty() && parts[0]->kind == PickleNode::Kind::kText && parts[0]->text == "module";
 }
 
 bool is_big_endian(const Pickle& system) {
@@ -100,7 +102,7 @@ TensorFile read_torch_stream(std::span<const std::byte> bytes,
   // Only the references to a storage state its element type.
   std::map<std::string, StorageName> named;
   for (const PickleNode* node : object.stored()) {
-    if (is_module_source(*node)) continue;
+    if (first_word(*node) == "module") continue;
     const StorageName storage = storage_name(*node, name);
     const StorageName& first = named.emplace(storage.key, storage).first->second;
     if (first.type != storage.type || first.item != storage.item ||

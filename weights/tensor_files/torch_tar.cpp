@@ -139,15 +139,20 @@ class TarFile {
     }
   }
 
-  // Tensors are referred to by their key in decimal; tuples are sources of modules.
+  // Tensors, and storages by themselves, are referred to by their key in decimal; tuples are
+  // sources of modules.
   std::optional<StoredTensor> tensor_of(const PickleNode& node) const {
     const PickleNode& identifier = *node.items[0];
     if (identifier.kind != PickleNode::Kind::kText) return std::nullopt;
+    const char* const end = identifier.text.data() + identifier.text.size();
     std::int64_t key = 0;
-    std::from_chars(identifier.text.data(), identifier.text.data() + identifier.text.size(), key);
+    const auto [read, error] = std::from_chars(identifier.text.data(), end, key);
     const auto found = tensors_.find(key);
-    if (found == tensors_.end()) return std::nullopt;
-    return found->second;
+    const bool sound = error == std::errc() && read == end;
+    if (sound && found != tensors_.end()) return found->second;
+    if (sound && storages_.contains(key)) return std::nullopt;
+    refuse("refers to the tensor " + in_quotes(identifier.text) +
+           ", which is not there; download it again");
   }
 
   [[noreturn]] void refuse(const std::string& what) const {

@@ -110,5 +110,27 @@ TEST_F(BenchRun, ABatchThatDoesNotFitIsAnsweredByOneThatDoes) {
   EXPECT_EQ(done.code, 0) << done.err;
 }
 
+// With a class for each row there would be nothing to rank, in whose time all metrics would be.
+TEST_F(BenchRun, ClassesHaveSomethingToFind) {
+  const Words small = {"eval", "--n", "600", "--dim", "8", "--repeats", "1", "--json", "-"};
+  const auto with = [&](const Words& more) {
+    Words words = small;
+    words.insert(words.end(), more.begin(), more.end());
+    return bench(words);
+  };
+  const Finished open = with({});
+  ASSERT_EQ(open.code, 0) << open.err;
+  EXPECT_EQ(nlohmann::json::parse(open.out)["classes"], 600 * 11316 / 60502);
+  EXPECT_EQ(with({"--classes", "300"}).code, 0);
+  const Finished many = with({"--classes", "301"});
+  EXPECT_EQ(many.code, 2);
+  EXPECT_TRUE(holds(many.err,
+                    "--classes 301: in so many, 600 rows have nothing to find; give at "
+                    "most 300"))
+      << many.err;
+  EXPECT_EQ(with({"--classes", "400", "--gallery", "400"}).code, 0);
+  EXPECT_EQ(with({"--classes", "401", "--gallery", "400"}).code, 2);
+}
+
 }  // namespace
 }  // namespace rk
