@@ -1,6 +1,6 @@
-// Elements of tensors on a GPU: float here, Float16 and Bfloat16 in half_element.h. All
-// arithmetic is in float; an element is widened when it is loaded and rounded to nearest even when
-// it is stored.
+// Elements of tensors in kernels over blocks: float here, Float16 and Bfloat16 in half_element.h.
+// All arithmetic is in float; an element is widened when it is loaded and rounded to nearest even
+// when it is stored.
 //
 // A Pack is what a thread moves at once: kPack<T> elements are 16 bytes, the widest load there is.
 // Arrays are aligned to 16 bytes; a pack starts at a multiple of its own size within its array.

@@ -22,6 +22,7 @@
 // padded lengths have no remainder.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/device/buffer.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ namespace rk {
 
 inline constexpr int kLanes = 16;
 
-RK_BOTH constexpr int pad(int n) { return (n + kLanes - 1) / kLanes * kLanes; }
+RK_BOTH constexpr int pad(int n) { return round_up(n, kLanes); }
 
 template <class S> struct ValueIndex {
   S value;
@@ -61,7 +62,7 @@ class Scratch {
   template <class T> RK_BOTH T* take(int n) {
     unsigned char* piece = memory_ ? memory_ + used_ : nullptr;
     constexpr std::int64_t kLine = Buffer::kAlignment;
-    used_ += (static_cast<std::int64_t>(sizeof(T)) * pad(n) + kLine - 1) / kLine * kLine;
+    used_ += round_up(static_cast<std::int64_t>(sizeof(T)) * pad(n), kLine);
     return reinterpret_cast<T*>(piece);
   }
   RK_BOTH std::int64_t bytes() const { return used_; }

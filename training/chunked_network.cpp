@@ -3,6 +3,8 @@
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
 
+#include <array>
+
 namespace rk {
 namespace {
 
@@ -35,20 +37,18 @@ ChunkedNetwork::ChunkedNetwork(Program& program, TensorId embeddings, const Batc
       gradients_(program.gradient(embeddings)) {
   const Context& context = program.context();
   if (!parts.in_one_piece()) {
-    rows_ = context.allocate(bytes_of(parts.batch * dim_));
-    row_gradients_ = context.allocate(bytes_of(parts.batch * dim_));
+    rows_ = context.allocate<float>(parts.batch * dim_);
+    row_gradients_ = context.allocate<float>(parts.batch * dim_);
     embeddings_ = rows_.as<float>();
     gradients_ = row_gradients_.as<float>();
   }
   if (parts.chunks() > 1) {
     Parameters& parameters = program.parameters();
-    sums_ = context.allocate(bytes_of(network_elements));
+    sums_ = context.allocate<float>(network_elements);
     statistics_ = context.allocate(parameters.statistics().size_bytes());
   }
   if (group_->size() > 1) {
-    const float share = 1.0F / static_cast<float>(group_->size());
-    per_process_ = context.allocate(sizeof(share));
-    per_process_.upload(&share, sizeof(share));
+    per_process_ = context.copy_of(std::array{1.0F / static_cast<float>(group_->size())});
   }
 }
 

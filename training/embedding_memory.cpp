@@ -11,8 +11,7 @@ EmbeddingMemory::EmbeddingMemory(const Context& context, std::int64_t batches, s
     : batch_(batch),
       dim_(dim),
       context_(context),
-      embeddings_(
-          context.allocate(static_cast<std::size_t>(batches * batch * dim) * sizeof(float))),
+      embeddings_(context.allocate<float>(batches * batch * dim)),
       labels_(static_cast<std::size_t>(batches * batch)),
       image_ids_(labels_.size()) {}
 

@@ -23,8 +23,6 @@ class EmbeddingMemory {
   std::int64_t capacity() const { return static_cast<std::int64_t>(labels_.size()); }  // rows
   std::int64_t rows() const { return rows_; }  // rows in use
 
-  const float* data() const { return embeddings_.as<float>(); }  // [capacity, dim]
-
   void show(LossInput<float>& input) const;
   // Replaces the oldest batch by this one, [batch, dim] in the same device's memory. Allocates
   // nothing; on a GPU the copy is made in stream order.

@@ -1,12 +1,13 @@
 #include "training/equal_processes.h"
 
 #include "engine/base/error.h"
+#include "engine/base/fnv1a.h"
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rk {
@@ -26,7 +27,7 @@ std::size_t first_other(ProcessGroup& processes, std::uint64_t mine) {
 void require_equal_starts(ProcessGroup& processes, const ProcessStart& start) {
   if (processes.alone()) return;
   const auto require = [&](const std::string& mine, const std::string& what, const char* mend) {
-    const std::size_t other = first_other(processes, std::hash<std::string>{}(mine));
+    const std::size_t other = first_other(processes, fnv1a(mine));
     if (other > 0) fail<InputError>("process {} has {} than process 0; {}", other, what, mend);
   };
   require(start.data, "other training images", "let all read the same --data");
@@ -40,11 +41,9 @@ void require_equal_starts(ProcessGroup& processes, const ProcessStart& start) {
 void require_equal_parameters(ProcessGroup& processes, const Parameters& parameters,
                               const RunState& run) {
   if (processes.alone()) return;
-  std::uint64_t mine = 0;
-  for (const float value : parameters.values()) {
-    mine = mine * 0x100000001B3 + std::bit_cast<std::uint32_t>(value);
-  }
-  const std::size_t other = first_other(processes, mine);
+  const auto bytes = std::as_bytes(parameters.values());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t other = first_other(processes, fnv1a(text));
   if (other == 0) return;
   fail<UnequalProcesses>(
       "process {} has other parameters than process 0 after step {}; let all begin with the same "

@@ -125,17 +125,15 @@ Optimizer::Optimizer(const Context& context, const OptimizerParams& params,
   groups_ = tidy(std::move(groups), count_);
   const bool is_sgd = params_.kind == OptimizerKind::kSgd;
   const auto zeros = [&] {
-    Memory memory = context.allocate(static_cast<std::size_t>(count_) * sizeof(float));
+    Memory memory = context.allocate<float>(count_);
     context.clear(memory.data(), memory.bytes());
     return memory;
   };
   if (!is_sgd || params_.momentum > 0) first_ = zeros();
   if (!is_sgd) second_ = zeros();
   if (!on_gpu_) return;
-  device_groups_ = context.allocate(groups_.size() * sizeof(OptimizerGroup));
-  device_groups_.upload(groups_.data(), device_groups_.bytes());
-  squares_ = context.allocate(static_cast<std::size_t>(SquareSums{.count = count_}.blocks()) *
-                              sizeof(double));
+  device_groups_ = context.copy_of(groups_);
+  squares_ = context.allocate<double>(SquareSums{.count = count_}.blocks());
 }
 
 std::vector<Optimizer::State> Optimizer::states() const {

@@ -31,7 +31,6 @@ class Schedule {
   // Throws UsageError naming the value that makes no sense (rate <= 0, every < 1, ...).
   explicit Schedule(ScheduleParams params);
   double rate(std::int64_t step) const;
-  const ScheduleParams& params() const { return params_; }
 
  private:
   ScheduleParams params_;

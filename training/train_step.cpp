@@ -40,10 +40,7 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
                             .memory = memory_.capacity(),
                             .dim = options.model.dim,
                             .classes = proxies >= 0 ? options.classes : 0});
-  if (memory_.capacity() > 0) {
-    kept_ = context.allocate(static_cast<std::size_t>(options.batch * options.model.dim) *
-                             sizeof(float));
-  }
+  if (memory_.capacity() > 0) kept_ = context.allocate<float>(options.batch * options.model.dim);
   state_.allocate(context);
   set_scale({}, 0);
 }

@@ -73,7 +73,7 @@ Trainer::Trainer(const Context& context, const TrainerOptions& options)
 Trainer::~Trainer() {
   try {
     context_.synchronize();
-  } catch (const DeviceError&) {
+  } catch (const DeviceFault&) {
     // Another call has already reported what broke the GPU's work.
   }
 }
@@ -141,7 +141,7 @@ void Trainer::begin(const Batch& batch) {
          batch.count);
   const std::int64_t number = steps_ + in_flight_;
   Begun& step = begun_[place_of(number)];
-  step.result = StepResult{.rate = schedule_.rate(number - schedule_begins_)};
+  step.result = StepResult{.rate = rate_of(number)};
   std::ranges::copy(batch.labels, step.own_labels.begin());
   std::ranges::copy(batch.indices, step.own_indices.begin());
   step.batch = batch;

@@ -84,6 +84,8 @@ class Trainer {
   // Sets the next step's place in the schedule, which otherwise is the step's number: a run resumed
   // with another number of batches per epoch follows the schedule by epochs.
   void go_on_in_schedule(std::int64_t place) { schedule_begins_ = steps_ - place; }
+  // The learning rate of step number `step`, from 0.
+  double rate_of(std::int64_t step) const { return schedule_.rate(step - schedule_begins_); }
   // The step of the last result, or of the DivergedError thrown in its place.
   const StepResult& last() const { return begun_[last_].result; }
   // That step's batch: labels and image_ids of this process's share, pictures on the CPU only.

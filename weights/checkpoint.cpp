@@ -340,7 +340,14 @@ bool Checkpoint::has_weight(const TensorName& tensor) const {
 }
 
 std::optional<std::vector<std::int64_t>> Checkpoint::weight_dims(const std::string& name) const {
-  const std::string path = kWeights + name;
+  return dims_of(kWeights + name);
+}
+
+std::optional<std::vector<std::int64_t>> Checkpoint::loss_dims(const std::string& name) const {
+  return dims_of(kLoss + name);
+}
+
+std::optional<std::vector<std::int64_t>> Checkpoint::dims_of(const std::string& path) const {
   if (!file_.has(path)) return std::nullopt;
   return file_.info(path).dims;
 }

@@ -116,6 +116,7 @@ class Checkpoint {
   // As Hdf5Reader::visit.
   void visit_weight(const std::string& name, const Hdf5Reader::Use<float>& use) const;
   std::int64_t counter(const std::string& name) const;
+  std::optional<std::vector<std::int64_t>> loss_dims(const std::string& name) const;
   // Throws InputError if there is no parameter of that name and shape.
   void loss_parameter(const TensorName& tensor, float* out) const;
   std::int64_t memory_rows() const;  // 0: the run kept no memory
@@ -125,6 +126,7 @@ class Checkpoint {
   void optimizer_state(const std::string& state, const TensorName& tensor, float* out) const;
 
  private:
+  std::optional<std::vector<std::int64_t>> dims_of(const std::string& path) const;
   void read_model();
   void read_run();
   void check_values() const;

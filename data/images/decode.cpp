@@ -84,9 +84,4 @@ Image decode_image(std::span<const std::byte> file, const std::string& name) {
   return image;
 }
 
-Image read_image(const std::string& path) {
-  const std::vector<std::byte> file = read_file(path, kMaxImageFileBytes);
-  return decode_image(file, path);
-}
-
 }  // namespace rk

@@ -31,7 +31,5 @@ Image decode_image(std::span<const std::byte> file, const std::string& name);
 // Decodes into `out`, reusing its storage if large enough; after an error the content of `out` is
 // undefined.
 void decode_image(std::span<const std::byte> file, const std::string& name, Image& out);
-// Reads the file and decodes it.
-Image read_image(const std::string& path);
 
 }  // namespace rk

@@ -5,6 +5,7 @@
 #include "data/images/decoders.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/system/read_file.h"
 
 #include <fmt/format.h>
 #include <png.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <csetjmp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace rk {
@@ -30,11 +32,13 @@ class PngDecoder {
     return true;
   }
   const char* why() const { return why_.data(); }
-  bool whitened() const { return whitened_; }  // 16-bit grey that held values above 255
+  bool out_of_memory() const { return out_of_memory_; }  // the file may be good
+  bool whitened() const { return whitened_; }            // 16-bit grey that held values above 255
 
   bool read_header() {
     return attempt([&] {
-      png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, stop, warn);
+      png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, this, stop, warn, this, allocate,
+                                      nullptr);
       if (png_ == nullptr) stop_here("libpng cannot start");
       // Some writers state a smaller window of their compressed data than they use: as in Pillow,
       // that is no damage.
@@ -111,6 +115,13 @@ class PngDecoder {
     std::memcpy(target, self.rest_.data(), count);
     self.rest_ = self.rest_.subspan(count);
   }
+  // What the library says of a refusal depends on what it wanted the memory for.
+  static png_voidp allocate(png_structp png, png_alloc_size_t bytes) {
+    void* memory = std::malloc(bytes);
+    auto& self = *static_cast<PngDecoder*>(png_get_mem_ptr(png));
+    if (memory == nullptr) self.out_of_memory_ = true;
+    return memory;
+  }
   static void stop(png_structp png, png_const_charp message) {
     static_cast<PngDecoder*>(png_get_error_ptr(png))->stop_here(message);
   }
@@ -129,7 +140,7 @@ class PngDecoder {
   png_infop info_ = nullptr;
   std::jmp_buf jump_{};
   std::array<char, 200> why_{};
-  bool whitened_ = false;
+  bool whitened_ = false, out_of_memory_ = false;
 };
 
 }  // namespace
@@ -137,9 +148,11 @@ class PngDecoder {
 void decode_png(std::span<const std::byte> file, const std::string& name, Image& out) {
   PngDecoder decoder(file);
   const auto require = [&](bool done) {
-    if (!done) {
-      fail<InputError>("{}: corrupt PNG ({}); copy it again or remove it", name, decoder.why());
+    if (done) return;
+    if (decoder.out_of_memory()) {
+      fail<SystemError>("{}: decoding it takes more memory than there is; free memory", name);
     }
+    fail<InputError>("{}: corrupt PNG ({}); copy it again or remove it", name, decoder.why());
   };
   require(decoder.read_header());
   check_image_size(decoder.width(), decoder.height(), name);

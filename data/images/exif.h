@@ -29,8 +29,8 @@ struct Photo {
   int orientation = kUpright;  // as the file states it, whether or not `image` was turned
 };
 
-// Reads and decodes the file, and turns the picture upright if asked to. Errors as read_image() of
-// decode.h.
+// Reads and decodes the file, and turns the picture upright if asked to. Errors as read_file() and
+// decode_image().
 Photo read_photo(const std::string& path, bool upright);
 
 }  // namespace rk

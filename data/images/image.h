@@ -31,8 +31,8 @@ class Image {
         height_(std::exchange(other.height_, 0)),
         storage_(std::move(other.storage_)) {}
   Image& operator=(Image&& other) noexcept {
-    std::swap(width_, other.width_);
-    std::swap(height_, other.height_);
+    width_ = std::exchange(other.width_, 0);
+    height_ = std::exchange(other.height_, 0);
     storage_ = std::move(other.storage_);
     return *this;
   }

@@ -2,6 +2,7 @@
 #include "data/samplers/samplers.h"
 #include "data/spec.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/random_stream.h"
 
 #include <algorithm>
@@ -51,9 +52,7 @@ class SequentialSampler : public Sampler {
     if (batch_size < 1) fail<UsageError>("a batch of {} images; use 1 or more", batch_size);
   }
   std::int64_t batch_size() const override { return batch_size_; }
-  std::int64_t batches_per_epoch() const override {
-    return (size_ + batch_size_ - 1) / batch_size_;
-  }
+  std::int64_t batches_per_epoch() const override { return divide_up(size_, batch_size_); }
   std::int64_t batch(std::int64_t, std::int64_t batch, std::span<Draw> draws) const override {
     const std::int64_t first = batch * batch_size_;
     const std::int64_t count = std::min(batch_size_, size_ - first);

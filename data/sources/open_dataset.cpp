@@ -6,6 +6,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "engine/base/note.h"
 #include "engine/base/random.h"
 #include "engine/base/random_stream.h"
 
@@ -103,6 +104,15 @@ HoldOut hold_out(const DataSpec& spec) {
   out.random = order == "random";
   out.seed = static_cast<std::uint64_t>(
       spec.integer("val_seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
+  const auto note_idle = [&](const std::string& key, bool works, const char* needs) {
+    const std::string value = spec.get(key, "");
+    if (works || value.empty()) return;
+    note_first("idle " + key, fmt::format("{}={}: has no effect without {}", key, value, needs));
+  };
+  note_idle("val_order", out.share > 0, "val_classes");
+  note_idle(
+      "val_seed", out.share > 0 && out.random,
+      out.share > 0 ? "val_order=random: the last classes in order are held out" : "val_classes");
   return out;
 }
 

@@ -6,15 +6,13 @@
 
 namespace rk {
 
-enum class DType : std::uint8_t { kFloat32, kFloat64, kFloat16, kBfloat16, kInt64, kUint8 };
+enum class DType : std::uint8_t { kFloat32, kFloat16, kBfloat16, kUint8 };
 
 constexpr std::size_t size_of(DType type) {
   switch (type) {
     case DType::kFloat32: return 4;
-    case DType::kFloat64: return 8;
     case DType::kFloat16:
     case DType::kBfloat16: return 2;
-    case DType::kInt64: return 8;
     case DType::kUint8: return 1;
   }
   return 0;
@@ -22,8 +20,6 @@ constexpr std::size_t size_of(DType type) {
 
 template <class T> struct DTypeOf;
 template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kFloat64; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::kInt64; };
 template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::kUint8; };
 template <class T> inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 

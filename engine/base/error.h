@@ -57,11 +57,12 @@ class DeviceError : public Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::kDevice, message) {}
 };
 
-// What was under way on the device failed. It carries out nothing more for this process, so that
-// whoever does without what the device refuses (DeviceError) must not go on after this.
-class DeviceFault : public DeviceError {
+// What was under way on the device failed (exit code 5). It carries out nothing more for this
+// process, so that this is no DeviceError: whoever does without what the device refuses must not go
+// on.
+class DeviceFault : public Error {
  public:
-  using DeviceError::DeviceError;
+  explicit DeviceFault(const std::string& message) : Error(ExitCode::kDevice, message) {}
 };
 
 // Throws E with a formatted message: fail<InputError>("{}: no rows", path).

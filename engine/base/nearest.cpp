@@ -1,5 +1,7 @@
 #include "engine/base/nearest.h"
 
+#include "engine/base/lower_case.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,14 +11,9 @@
 namespace rk {
 namespace {
 
-char folded(char c) {
-  if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
-  return c == '-' ? '_' : c;
-}
-
 std::string folded(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = folded(c);
+  std::string result = lower_case(std::string(text));
+  std::ranges::replace(result, '-', '_');
   return result;
 }
 

@@ -12,7 +12,10 @@
 #include "engine/device/memory.h"
 #include "engine/driver/device.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <ranges>
 #include <string>
 
 namespace rk {
@@ -33,8 +36,17 @@ class Context {
 
   int threads() const { return threads_; }
   bool on_gpu() const { return cuda_ != nullptr; }
-  // Memory of the context's device. Throws DeviceError if too little is free.
+  // Memory of the context's device: of so many bytes, for `count` values, or with a copy of
+  // `values`. Throws DeviceError if too little is free.
   Memory allocate(std::size_t bytes) const;
+  template <class T> Memory allocate(std::int64_t count) const {
+    return allocate(static_cast<std::size_t>(count) * sizeof(T));
+  }
+  template <std::ranges::contiguous_range Values> Memory copy_of(const Values& values) const {
+    Memory memory = allocate<std::ranges::range_value_t<Values>>(std::ranges::ssize(values));
+    memory.upload(std::ranges::data(values), memory.bytes());
+    return memory;
+  }
   std::size_t free_bytes() const;  // now
   // Within the device's memory.
   void copy(void* to, const void* from, std::size_t bytes) const;
@@ -43,7 +55,7 @@ class Context {
   // unchanged until the copy is done, and neither call may be captured.
   void upload(void* device, const void* host, std::size_t bytes) const;
   void download(void* host, const void* device, std::size_t bytes) const;
-  // Waits for all work so far; throws DeviceError if any of it failed. Does nothing on the CPU.
+  // Waits for all work so far; throws DeviceFault if any of it failed. Does nothing on the CPU.
   void synchronize() const;
 
   const CudaContext& cuda() const { return *cuda_; }  // only on a GPU

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -24,6 +25,8 @@ void require_threads(int threads) {
       }
     } catch (const std::system_error& error) {
       reason = error.code().message();
+    } catch (const std::bad_alloc&) {
+      reason = "out of memory";
     }
   }
   for (std::thread& thread : others) thread.join();

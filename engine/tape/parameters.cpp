@@ -96,7 +96,7 @@ std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int 
   const auto fill = [&](auto&& one) {
     constexpr std::int64_t kBlock = 4096;
     const std::int64_t count = entry.elements();
-    parallel_for(threads, (count + kBlock - 1) / kBlock, [&](std::int64_t block, int) {
+    parallel_for(threads, divide_up(count, kBlock), [&](std::int64_t block, int) {
       CounterRandom random(seed, stream, first + static_cast<std::uint64_t>(block));
       for (std::int64_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
         values[static_cast<std::size_t>(i)] = static_cast<float>(one(random));

@@ -147,7 +147,7 @@ struct BatchNormStatisticsOfSums {
   const float* squares = nullptr;
   BatchNormStatisticsOut out;
 
-  int blocks() const { return (channels + kChannels - 1) / kChannels; }
+  int blocks() const { return divide_up(channels, kChannels); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     const auto count = static_cast<double>(rows);
     const int end = std::min(channels, (block.index() + 1) * kChannels);
@@ -171,7 +171,7 @@ struct BatchNormRunning {
   float* inv_std = nullptr;
   float* scale = nullptr;
 
-  int blocks() const { return (channels + kChannels - 1) / kChannels; }
+  int blocks() const { return divide_up(channels, kChannels); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     const int end = std::min(channels, (block.index() + 1) * kChannels);
     for (int c = block.index() * kChannels + block.thread(); c < end; c += Block::kThreads) {

@@ -26,15 +26,15 @@ struct ChannelTiles {
   std::int64_t rows = 0;
   int channels = 0;
 
-  RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
+  RK_BOTH int column_tiles() const { return divide_up(channels, kColumns); }
   // Rows of every tile but the last, which may have fewer.
   RK_BOTH std::int64_t tile_rows() const {
     const std::int64_t tiles = std::max(1, kBlocks / std::max(1, column_tiles()));
-    return std::clamp<std::int64_t>((rows + tiles - 1) / tiles, kFewestRows, kMostRows);
+    return std::clamp<std::int64_t>(divide_up(rows, tiles), kFewestRows, kMostRows);
   }
   RK_BOTH int row_tiles() const {
     const std::int64_t each = tile_rows();
-    return static_cast<int>((rows + each - 1) / each);
+    return static_cast<int>(divide_up(rows, each));
   }
   RK_BOTH int blocks() const { return column_tiles() * row_tiles(); }
   RK_BOTH std::int64_t first_row(int row_tile) const {
@@ -230,7 +230,7 @@ RK_FN RK_INLINE void tile_sums(const Block& block, const ChannelTiles& tiles, Me
 
 // The second kernel: a block takes kFinished channels, its threads share the tiles of each.
 inline constexpr int kFinished = 4;
-RK_BOTH inline int finishing_blocks(int channels) { return (channels + kFinished - 1) / kFinished; }
+RK_BOTH inline int finishing_blocks(int channels) { return divide_up(channels, kFinished); }
 
 template <int kSums, int kThreads> struct FinishMemory {
   double sums[kBound<kSums>][kBound<kThreads>];

@@ -11,7 +11,7 @@ namespace rk {
 
 inline constexpr int kBlockElements = 4096;
 inline int element_blocks(std::int64_t count) {
-  return static_cast<int>((count + kBlockElements - 1) / kBlockElements);
+  return static_cast<int>(divide_up(count, kBlockElements));
 }
 
 // Calls f.operator()<W>(i) for the elements [i, i + W) of this block's share of `count`: in packs

@@ -38,7 +38,7 @@ template <class T> struct GlobalPool {
     float tops[kBound<kThreads * kPack<T>>];
     int rows[kBound<kThreads * kPack<T>>];
   };
-  RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
+  RK_BOTH int column_tiles() const { return divide_up(channels, kColumns); }
   int blocks() const { return batch * column_tiles(); }  // one per tile of an image's channels
   template <class Block>
   RK_FN void operator()(const Block& block, Shared<Block::kThreads>& shared) const {
@@ -166,7 +166,7 @@ template <class T> struct GlobalPoolGradient {
   bool accumulate = false;
 
   static constexpr int kColumns = ChannelTiles::kColumns;
-  RK_BOTH int column_tiles() const { return (channels + kColumns - 1) / kColumns; }
+  RK_BOTH int column_tiles() const { return divide_up(channels, kColumns); }
   int blocks() const { return batch * column_tiles(); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     with_pack<T>(channels, [&]<int kWidth>() { run<kWidth>(block); });

@@ -65,7 +65,7 @@ struct AddTranspose {
   };
   template <int kThreads> using Shared = Tiles;
 
-  RK_BOTH int tiles() const { return (rows + kTile - 1) / kTile; }
+  RK_BOTH int tiles() const { return divide_up(rows, kTile); }
   int blocks() const { return tiles() * tiles(); }
   template <class Block> RK_FN void operator()(const Block& block, Tiles& shared) const {
     const int tile_y = block.index() / tiles();

@@ -45,7 +45,7 @@ struct SquareSums {
   }
   template <class Block> RK_FN void operator()(const Block& block) const {
     constexpr int kWidth = kPack<float>;
-    const std::int64_t packs = (count + kWidth - 1) / kWidth;
+    const std::int64_t packs = divide_up(count, kWidth);
     const std::int64_t first = packs * block.index() / block.blocks();
     const std::int64_t end = packs * (block.index() + 1) / block.blocks();
     const double sum = team_of(block).sum(static_cast<int>(end - first), [&](int i) {
@@ -139,7 +139,7 @@ struct OptimizerStep {
   float* first = nullptr;
   float* second = nullptr;
 
-  int blocks() const { return static_cast<int>((count + kBlockParameters - 1) / kBlockParameters); }
+  int blocks() const { return static_cast<int>(divide_up(count, kBlockParameters)); }
   template <class Block> RK_FN void operator()(const Block& block) const {
     if (!step->finite) return;
     const std::int64_t begin = static_cast<std::int64_t>(block.index()) * kBlockParameters;
@@ -175,7 +175,7 @@ struct OptimizerStep {
   RK_FN RK_INLINE static void for_range(const Block& block, std::int64_t from, std::int64_t to,
                                         F&& f) {
     constexpr int kWidth = kPack<float>;
-    const std::int64_t first_pack = std::min(to, (from + kWidth - 1) / kWidth * kWidth);
+    const std::int64_t first_pack = std::min(to, round_up(from, kWidth));
     const std::int64_t packs_end = std::max(first_pack, to / kWidth * kWidth);
     const std::int64_t t = block.thread();
     for (std::int64_t i = from + t; i < first_pack; i += Block::kThreads) {

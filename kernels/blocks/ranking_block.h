@@ -85,7 +85,7 @@ template <class Key> struct RankingArrays : RankingInput {
 // for_share() calls f(i) for this block's share, kRankingNumbers of the numbers i < count.
 inline constexpr int kRankingNumbers = 2048;
 RK_BOTH inline int ranking_blocks(std::int64_t count) {
-  return static_cast<int>((count + kRankingNumbers - 1) / kRankingNumbers);
+  return static_cast<int>(divide_up(count, kRankingNumbers));
 }
 template <class Block> struct RankingShare {
   RK_FN RankingShare(const Block& block, std::int64_t count)

@@ -68,7 +68,7 @@ struct FilterShape {
   }
 
  private:
-  RK_BOTH int cells(int pixels) const { return (pixels + cell - 1) / cell; }
+  RK_BOTH int cells(int pixels) const { return divide_up(pixels, cell); }
 };
 
 // How one weight is prepared; if gamma is null it is only cast, and the members after gamma are

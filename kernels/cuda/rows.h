@@ -10,9 +10,8 @@
 #pragma once
 
 #include "engine/device/cuda_stream.h"
-#include "kernels/rows/proxy_anchor_row.h"
+#include "kernels/rows/proxy_batch.h"
 #include "kernels/rows/row_batch.h"
-#include "kernels/rows/softmax_row.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -38,8 +38,7 @@ UnitNormalisation::UnitNormalisation(const Context& context, std::int64_t channe
   const auto each = static_cast<std::size_t>(channels);
   std::vector<float> values(6 * each);
   std::fill_n(values.begin() + channels, channels, 1.0F);
-  vectors_ = context.allocate(values.size() * sizeof(float));
-  vectors_.upload(values.data(), vectors_.bytes());
+  vectors_ = context.copy_of(values);
 }
 
 std::vector<GraphRunner::Place> UnitNormalisation::places(float* sums) const {

@@ -10,10 +10,9 @@ namespace rk {
 
 GpuInput::GpuInput(const Program& program, TensorId input, std::span<const float> table,
                    std::int64_t images)
-    : program_(program), input_(input), table_(program.context().allocate(table.size_bytes())) {
+    : program_(program), input_(input), table_(program.context().copy_of(table)) {
   expect(table.size() == static_cast<std::size_t>(kColours) * 256,
          "[input] expected 256 numbers for each of {} colours, got {}", kColours, table.size());
-  table_.upload(table.data(), table.size_bytes());
   const Shape& shape = program.image_shape(input);
   upload_ = DeviceUpload(program.context().cuda(),
                          static_cast<std::size_t>(images * shape[1] * shape[2] * kColours));

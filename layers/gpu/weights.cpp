@@ -7,12 +7,6 @@
 namespace rk::gpu {
 namespace {
 
-template <class V> Memory copy_of(const Context& context, const std::vector<V>& values) {
-  Memory memory = context.allocate(values.size() * sizeof(V));
-  memory.upload(values.data(), memory.bytes());
-  return memory;
-}
-
 template <class T> void place(Filter<T>& filter, Carver& pieces) {
   filter.prepared = pieces.take<T>(filter.shape.stored());
   if (filter.gamma == nullptr) return;
@@ -52,8 +46,8 @@ template <class Kernel> void OverFilters<Kernel>::nodes_bound() {
     parts_end_.push_back(static_cast<int>(parts.size()));
   }
   if (parts.empty()) return;
-  device_items_ = copy_of(context_, items_);
-  device_parts_ = copy_of(context_, parts);
+  device_items_ = context_.copy_of(items_);
+  device_parts_ = context_.copy_of(parts);
 }
 
 template <class Kernel> int OverFilters<Kernel>::parts_before(int node) const {

@@ -67,12 +67,9 @@ void AucGradientTable<S>::build(const Context& context, double r, double step, i
       bell.insert(bell.end(), coefficients.begin(), coefficients.end());
     }
   }
-  bell_ = context.allocate(bell.size() * sizeof(double));
-  bell_.upload(bell.data(), bell_.bytes());
+  bell_ = context.copy_of(bell);
   const std::size_t size = static_cast<std::size_t>(steps) * per_step;
-  const std::vector<S> zeros(2 * size, S(0));
-  coefficients_ = context.allocate(zeros.size() * sizeof(S));
-  coefficients_.upload(zeros.data(), coefficients_.bytes());
+  coefficients_ = context.copy_of(std::vector<S>(2 * size, S(0)));
   table_ = {.bell = bell_.as<double>(),
             .reach = reach,
             .count = count,

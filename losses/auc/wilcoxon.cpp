@@ -17,12 +17,11 @@ template <class S> struct Wilcoxon : MeanOverQueriesWithNegative<S> {
   Memory values;              // [rows]
 
   void allocate(const Context& context, const LossShape& shape) override {
-    const auto rows = static_cast<std::size_t>(shape.rows);
     for (Memory* memory : {&positive, &negative, &values}) {
-      *memory = context.allocate(rows * sizeof(S));
+      *memory = context.allocate<S>(shape.rows);
     }
-    query = context.allocate(rows * sizeof(std::int32_t));
-    count = context.allocate(sizeof(std::int32_t));
+    query = context.allocate<std::int32_t>(shape.rows);
+    count = context.allocate<std::int32_t>(1);
   }
   std::int64_t bytes() const override {
     return static_cast<std::int64_t>(positive.bytes() + negative.bytes() + query.bytes() +

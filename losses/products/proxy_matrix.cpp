@@ -37,14 +37,11 @@ template <class S> void ProxyMatrix<S>::allocate(const Context& context, const L
   allocated_ = shape;
   const std::int64_t rows = classes_by_items_ ? shape.classes : shape.rows;
   const std::int64_t columns = classes_by_items_ ? shape.rows : shape.classes;
-  const auto room = [&](std::int64_t elements, std::size_t bytes) {
-    return context.allocate(static_cast<std::size_t>(elements) * bytes);
-  };
-  matrix_ = room(rows * pad(static_cast<int>(columns)), sizeof(S));
+  matrix_ = context.allocate<S>(rows * pad(static_cast<int>(columns)));
   // Rows load the padding after their columns.
   context.clear(matrix_.data(), matrix_.bytes());
-  proxies_ = room(shape.classes * shape.dim, sizeof(S));
-  lengths_ = room(shape.classes, sizeof(double));
+  proxies_ = context.allocate<S>(shape.classes * shape.dim);
+  lengths_ = context.allocate<double>(shape.classes);
 }
 
 template <class S>

@@ -1,6 +1,7 @@
 #include "losses/products/similarity.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "kernels/blocks/matrix_block.h"
 #include "kernels/launch.h"
 #include "kernels/team.h"
@@ -48,7 +49,7 @@ void add_tiles(S* matrix, std::int64_t stride, std::int64_t rows, std::int64_t i
 template <class S>
 void SimilarityMatrix<S>::allocate(const Context& context, const LossShape& shape) {
   capacity_ = shape.rows * row_stride(shape.rows + shape.memory);
-  matrix_ = context.allocate(static_cast<std::size_t>(capacity_) * sizeof(S));
+  matrix_ = context.allocate<S>(capacity_);
   context.clear(matrix_.data(), matrix_.bytes());  // rows load the padding after their columns
   symmetric_.reset();
   if (std::is_same_v<S, float> && !context.on_gpu()) {
@@ -91,7 +92,7 @@ void SimilarityMatrix<S>::add_transpose(const Context& context, std::int64_t row
       return launch(context, AddTranspose{row(0), stride_, static_cast<int>(rows)});
     }
   }
-  const std::int64_t tiles = (rows + kEdge - 1) / kEdge;
+  const std::int64_t tiles = divide_up(rows, kEdge);
   for_upper_tiles(context.threads(), tiles, [&](std::int64_t i, std::int64_t j, int) {
     add_tiles(row(0), stride_, rows, i * kEdge, j * kEdge);
   });

@@ -4,6 +4,7 @@
 //   E  (rows, dim), row major    S  (rows, rows), `stride` floats from row to row
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/device/buffer.h"
 #include "engine/device/context.h"
 #include "engine/device/tile_product.h"
@@ -36,7 +37,7 @@ class SymmetricProduct {
     const float* rows;
     std::int64_t count, dim;
   };
-  static constexpr std::int64_t tiles_of(std::int64_t rows) { return (rows + kTile - 1) / kTile; }
+  static constexpr std::int64_t tiles_of(std::int64_t rows) { return divide_up(rows, kTile); }
   const float* rows_of(const Input& input, std::int64_t tile, int member) const;
 
   int threads_ = 1;

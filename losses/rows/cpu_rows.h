@@ -19,7 +19,7 @@ class ThreadScratch {
   ThreadScratch(const Context& context, std::int64_t row_bytes)
       : threads_(context.threads()),
         bytes_(row_bytes),
-        memory_(context.allocate(static_cast<std::size_t>(threads_ * bytes_))) {}
+        memory_(context.allocate<std::byte>(threads_ * bytes_)) {}
 
   // Calls f(team, row, scratch) for every row. `work`: as for run_rows.
   template <class F>

@@ -14,7 +14,7 @@ class BlockScratch {
  public:
   BlockScratch(const Context& context, const RowScratch& planned) : scratch_(planned) {
     scratch_.blocks = std::max(scratch_.blocks, 1);  // also for no rows: CUDA rejects empty grids
-    memory_ = context.allocate(static_cast<std::size_t>(scratch_.blocks * scratch_.global_bytes));
+    memory_ = context.allocate<std::byte>(scratch_.blocks * scratch_.global_bytes);
     scratch_.global = memory_.data();
   }
   const RowScratch& rows() const { return scratch_; }

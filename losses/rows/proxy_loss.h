@@ -13,11 +13,12 @@
 #include "losses/frame/entry.h"
 #include "losses/frame/pending_loss.h"
 #include "losses/products/proxy_matrix.h"
-#include "losses/rows/make_proxy_rows.h"
+#include "losses/rows/proxy_row_runner.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace rk {
 
@@ -31,8 +32,8 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
     const std::int64_t rows = rows_of(shape);
     const std::int64_t columns = Row::kRowIsClass ? shape.rows : shape.classes;
     matrix_.allocate(context, shape);
-    losses_ = context.allocate(static_cast<std::size_t>(rows) * sizeof(S));
-    rows_ = make_proxy_rows<S, Row>(context, static_cast<int>(rows), static_cast<int>(columns));
+    losses_ = context.allocate<S>(rows);
+    rows_.emplace(context, static_cast<int>(rows), static_cast<int>(columns));
     packed_ = PackedMemory();
     numbers_ = packed_.add(sizeof(BatchNumbers));
     labels_ = packed_.add(static_cast<std::size_t>(shape.rows) * sizeof(std::int64_t));
@@ -122,7 +123,7 @@ template <class S, class Row> class ProxyLoss final : public Loss<S> {
   LossShape allocated_;
   std::int64_t items_ = 0;
   ProxyMatrix<S> matrix_{Row::kRowIsClass};
-  std::unique_ptr<ProxyRowsBody<S, Row>> rows_;
+  std::optional<ProxyRowRunner<S, Row>> rows_;
   std::size_t numbers_ = 0, labels_ = 0, shares_ = 0;  // offsets in packed_
   PackedMemory packed_;
   Memory losses_;  // [rows]

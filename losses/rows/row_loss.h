@@ -45,7 +45,7 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
     index_.allocate(shape);
     batch_.allocate(context, shape, sizeof(Params));
     similarity_.allocate(context, shape);
-    losses_ = context.allocate(static_cast<std::size_t>(shape.rows) * sizeof(S));
+    losses_ = context.allocate<S>(shape.rows);
     loss_.allocate(context);
     formula_.allocate(context, shape);
     if constexpr (kMeasured) totals_.allocate(context, shape, formula_.params);

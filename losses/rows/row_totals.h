@@ -20,10 +20,10 @@ template <class S, class Row> class RowTotals {
   void allocate(const Context& context, const LossShape& shape, Params& params) {
     width_ = Row::stats(params);
     const std::int64_t slopes = Row::slopes(params, static_cast<int>(shape.rows));
-    stats_ = room<S>(context, shape.rows * width_);
-    totals_ = room<double>(context, width_);
-    slopes_ = room<S>(context, slopes);
-    part_ = room<double>(context, 1);
+    stats_ = context.allocate<S>(shape.rows * width_);
+    totals_ = context.allocate<double>(width_);
+    slopes_ = context.allocate<S>(slopes);
+    part_ = context.allocate<double>(1);
     if constexpr (requires { Row::place(params, this->slopes()); }) {
       Row::place(params, this->slopes());
     }
@@ -48,10 +48,6 @@ template <class S, class Row> class RowTotals {
   }
 
  private:
-  template <class T> static Memory room(const Context& context, std::int64_t count) {
-    return context.allocate(static_cast<std::size_t>(count) * sizeof(T));
-  }
-
   int width_ = 0;
   Memory stats_, totals_, slopes_, part_;
 };

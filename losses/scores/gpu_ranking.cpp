@@ -11,19 +11,17 @@ namespace rk {
 
 void GpuRanking::allocate(const Context& context, std::int64_t count, bool segmented) {
   expect(count < std::int64_t{1} << 31, "[ranking] expected fewer than 2^31 scores, got {}", count);
-  const auto room = [&](std::int64_t elements, std::size_t bytes) {
-    return context.allocate(static_cast<std::size_t>(elements) * bytes);
-  };
   for (Memory& keys : keys_) {
-    keys = room(count, segmented ? sizeof(std::uint64_t) : sizeof(std::uint32_t));
+    keys =
+        segmented ? context.allocate<std::uint64_t>(count) : context.allocate<std::uint32_t>(count);
   }
-  for (Memory& items : items_) items = room(count, sizeof(std::uint32_t));
-  above_ = room(count + 1, sizeof(std::int32_t));
-  place_ = room(count, sizeof(std::int32_t));
-  values_ = room(count, sizeof(float));
-  rests_ = room(count, sizeof(float));
-  counts_ = room(ranking_blocks(count), sizeof(std::int32_t));
-  partial_ = room(ranking_blocks(count), sizeof(double));
+  for (Memory& items : items_) items = context.allocate<std::uint32_t>(count);
+  above_ = context.allocate<std::int32_t>(count + 1);
+  place_ = context.allocate<std::int32_t>(count);
+  values_ = context.allocate<float>(count);
+  rests_ = context.allocate<float>(count);
+  counts_ = context.allocate<std::int32_t>(ranking_blocks(count));
+  partial_ = context.allocate<double>(ranking_blocks(count));
   const std::size_t single = sort_bytes<std::uint32_t>(count);
   workspace_ =
       context.allocate(segmented ? std::max(single, sort_bytes<std::uint64_t>(count)) : single);

@@ -51,13 +51,10 @@ class Both {
  private:
   // Not through LossFunction, which checks the proxies itself.
   std::string run(const Context& context, Loss<float>& loss) {
-    const auto copy_of = [&](const std::vector<float>& values) {
-      Memory memory = context.allocate(values.size() * sizeof(float));
-      memory.upload(values.data(), memory.bytes());
-      return memory;
-    };
-    const Memory embeddings = copy_of(data_.embeddings), proxies = copy_of(data_.proxies);
-    const Memory grad = copy_of(data_.embeddings), grad_proxies = copy_of(data_.proxies);
+    const Memory embeddings = context.copy_of(data_.embeddings),
+                 proxies = context.copy_of(data_.proxies);
+    const Memory grad = context.copy_of(data_.embeddings),
+                 grad_proxies = context.copy_of(data_.proxies);
     LossInput<float> input = data_.input();
     input.embeddings = embeddings.as<float>();
     input.proxies = proxies.as<float>();

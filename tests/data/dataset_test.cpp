@@ -3,6 +3,7 @@
 #include "data/sources/known_classes.h"
 #include "engine/base/error.h"
 #include "tests/data/picture_folder.h"
+#include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 
 #include <sys/stat.h>
@@ -167,6 +168,24 @@ TEST(Folder, FlatFolderIsTrainOrTestAndDividesByClasses) {
     EXPECT_EQ(all.size(), 10U);
   }
   EXPECT_GE(drawn.size(), 2U);
+}
+
+// Whoever draws classes by several seeds must not get the same ones in silence.
+TEST(Folder, OptionsOfTheHoldOutWithoutEffectAreNoted) {
+  const PictureFolder folder;
+  folder.classes("c", 4, 1);
+  const auto notes = [&](const std::string& options) {
+    const HeardNotes heard;
+    open_dataset(folder.spec() + options, Split::kTrain);
+    return heard.lines;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(notes(",val_classes=0.5,val_order=random,val_seed=1"), Lines());
+  EXPECT_EQ(notes(",val_classes=0.5,val_seed=2"),
+            Lines{"val_seed=2: has no effect without val_order=random: the last classes in order "
+                  "are held out"});
+  EXPECT_EQ(notes(",val_order=random"), Lines{"val_order=random: has no effect without "
+                                              "val_classes"});
 }
 
 // Of two classes, either may be drawn.

@@ -16,6 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +36,7 @@
 #include "tests/support/messages.h"
 #include "tests/support/peak_memory.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/read_image.h"
 #include "tests/support/temporary_folder.h"
 
 namespace rk {
@@ -470,6 +473,27 @@ TEST(Decode, WithoutMemoryForAJpegTheSystemIsBlamed) {
   const std::string why =
       message_if_any<SystemError>([&] { (void)decode_image(file, "large.jpg"); });
   EXPECT_TRUE(holds(why, "large.jpg: decoding it takes more memory than there is")) << why;
+}
+
+// The same for a PNG's rows, of 196 KB each. What is left of the memory lies in smaller pieces.
+TEST(Decode, WithoutMemoryForAPngTheSystemIsBlamed) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers reserve more addresses than any limit";
+  Image wide(65500, 1);
+  std::memset(wide.row(0), 7, wide.row_bytes());
+  const std::vector<std::byte> file = encode_png(wide);
+  Image out;
+  decode_image(file, "wide.png", out);
+  EXPECT_EQ(out.row(0)[3], 7);
+  std::vector<std::unique_ptr<char[]>> taken;
+  taken.reserve(100'000);
+  std::string why;
+  {
+    const LittleMemory little(std::int64_t{1} << 20);
+    while (char* piece = new (std::nothrow) char[std::size_t{64} << 10]) taken.emplace_back(piece);
+    taken.pop_back();
+    why = message_if_any<SystemError>([&] { decode_image(file, "wide.png", out); });
+  }
+  EXPECT_TRUE(holds(why, "wide.png: decoding it takes more memory than there is")) << why;
 }
 
 class ReadImage : public testing::Test {

@@ -21,6 +21,7 @@ TEST(Error, CarriesItsExitCodeAndMessage) {
   EXPECT_EQ(static_cast<int>(InputError("").exit_code()), 3);
   EXPECT_EQ(static_cast<int>(DivergedError("").exit_code()), 4);
   EXPECT_EQ(static_cast<int>(DeviceError("").exit_code()), 5);
+  EXPECT_EQ(static_cast<int>(DeviceFault("").exit_code()), 5);
 }
 
 TEST(Expect, ThrowsOnlyWhereTheConditionFails) {

@@ -17,9 +17,7 @@ namespace {
 class Numbers {
  public:
   Numbers(const Context& context, const std::vector<float>& numbers)
-      : memory_(context.allocate(numbers.size() * sizeof(float))) {
-    memory_.upload(numbers.data(), memory_.bytes());
-  }
+      : memory_(context.copy_of(numbers)) {}
   float* data() const { return memory_.as<float>(); }
   std::vector<float> read() const {
     std::vector<float> numbers(memory_.bytes() / sizeof(float));

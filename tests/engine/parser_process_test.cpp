@@ -1,9 +1,11 @@
 #include "engine/system/parser_process.h"
+#include "engine/base/text_of.h"
 
 #include "engine/base/error.h"
 #include "engine/base/packed_values.h"
 #include "engine/base/sanitizers.h"
 #include "engine/system/read_file.h"
+#include "tests/support/messages.h"
 
 #include <gtest/gtest.h>
 
@@ -34,10 +36,6 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-std::string text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -59,11 +57,6 @@ std::string failure_of(const std::function<std::size_t()>& work,
   return "";
 }
 
-testing::AssertionResult holds(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
-}
-
 // Maps `bytes` and writes to them: malloc might reuse memory that the parent freed, which does not
 // count.
 bool takes(std::size_t bytes) {
@@ -77,7 +70,8 @@ bool takes(std::size_t bytes) {
 TEST(ParserProcess, AnswersInOrderTwoAtATime) {
   ParserProcess parser("some.file", "the library", kLimits, kWait, kSlot,
                        [](std::span<std::byte> slot, std::size_t bytes) {
-                         const std::string answer = text_of(slot.first(bytes)) + " answered";
+                         const std::string answer =
+                             std::string(text_of(slot.first(bytes))) + " answered";
                          std::memcpy(slot.data(), answer.data(), answer.size());
                          return answer.size();
                        });

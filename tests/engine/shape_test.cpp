@@ -37,7 +37,7 @@ TEST(Tensor, KnowsItsTypeAndBytes) {
   const Tensor tensor{values, DType::kFloat32, Shape{2, 3}};
   EXPECT_EQ(tensor.as<float>(), values);
   EXPECT_EQ(tensor.bytes(), 24U);
-  EXPECT_THROW((void)tensor.as<std::int64_t>(), std::invalid_argument);
+  EXPECT_THROW((void)tensor.as<std::uint8_t>(), std::invalid_argument);
 }
 
 TEST(Tensor, OfADenseOneRowsAndImagesFollowEachOther) {

@@ -1,5 +1,6 @@
 // Evaluations through the GPU's code, on the emulated GPU, against those on the CPU.
 #include "retrieval/evaluate.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
 #include "retrieval/passes/gpu_score_pass.h"
@@ -161,7 +162,7 @@ TEST(DeviceEvaluate, TilesHoldLittleElse) {
     EXPECT_LE(tile.rows, 2048);
     EXPECT_LE(tile.columns, 8192);
     for (const std::int64_t each : {tile.rows, tile.columns}) {
-      const std::int64_t tiles = (count + each - 1) / each;
+      const std::int64_t tiles = divide_up(count, each);
       EXPECT_LE(tiles * each, count + 64 * tiles) << count;
     }
   }

@@ -20,22 +20,16 @@ TEST_P(EmbeddingsOnHostGpu, ErrorsComeNearTheirBounds) { loss_.comes_near_its_bo
 class QueriesOnHostGpu : public OnHostGpu {};
 TEST_P(QueriesOnHostGpu, WithoutPositivesHaveNoLoss) { loss_.has_no_loss_without_positives(); }
 
-template <class T> Memory copy_of(const Context& context, const std::vector<T>& values) {
-  Memory memory = context.allocate(values.size() * sizeof(T));
-  memory.upload(values.data(), memory.bytes());
-  return memory;
-}
-
 // Runs the loss directly: LossFunction, which runs it in the other tests, refuses such embeddings.
 double loss_of(const LossSpec& spec, const LossData<float>& data) {
   const Context gpu(1, Device{.cuda = true});
   const auto loss = make_loss<float>(spec);
   loss->allocate(gpu, data.shape());
-  const Memory embeddings = copy_of(gpu, data.embeddings);
-  const Memory memory = copy_of(gpu, data.memory_embeddings);
-  const Memory proxies = copy_of(gpu, data.proxies);
-  const Memory grad = copy_of(gpu, data.embeddings);
-  const Memory grad_proxies = copy_of(gpu, data.proxies);
+  const Memory embeddings = gpu.copy_of(data.embeddings);
+  const Memory memory = gpu.copy_of(data.memory_embeddings);
+  const Memory proxies = gpu.copy_of(data.proxies);
+  const Memory grad = gpu.copy_of(data.embeddings);
+  const Memory grad_proxies = gpu.copy_of(data.proxies);
   LossInput<float> input = data.input();
   input.embeddings = embeddings.as<float>();
   input.memory_embeddings = memory.as<float>();

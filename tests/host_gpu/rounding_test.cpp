@@ -120,8 +120,7 @@ std::vector<float> product(Seed seed) {
   const AsACard card(seed);
   const Context gpu(1, Device{.cuda = true});
   const std::vector<float> values = noise(kSide * kSide, 1);
-  Memory a = gpu.allocate(values.size() * sizeof(float));
-  a.upload(values.data(), a.bytes());
+  const Memory a = gpu.copy_of(values);
   const Memory c = gpu.allocate(a.bytes());
   const Factor<float> factor{a.as<float>(), kSide, kSide, kSide};
   gemm(gpu, {.a = factor, .b = transposed(factor), .c = {c.as<float>(), kSide, kSide, kSide}});

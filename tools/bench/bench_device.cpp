@@ -23,10 +23,8 @@ DeviceRankTimes time_gpu_ranking(const Context& context, const LossSpec& spec,
   const auto n = static_cast<std::int64_t>(scores.size());
   const auto loss = make_loss<float>(spec);
   loss->allocate(context, {.rows = n, .memory = 0, .dim = 0, .classes = 1});
-  const auto room = [&](std::size_t bytes) { return context.allocate(bytes); };
-  Memory given = room(scores.size_bytes());
-  given.upload(scores.data(), given.bytes());
-  const Memory grad = room(scores.size_bytes());
+  const Memory given = context.copy_of(scores);
+  const Memory grad = context.allocate<float>(n);
   LossInput<float> input;
   input.rows = n;
   input.classes = 1;
@@ -35,9 +33,9 @@ DeviceRankTimes time_gpu_ranking(const Context& context, const LossSpec& spec,
   LossOutput<float> output;
   output.grad = grad.as<float>();
   loss->prepare(context, input);
-  const Memory keys[2] = {room(scores.size_bytes()), room(scores.size_bytes())};
-  const Memory items[2] = {room(scores.size_bytes()), room(scores.size_bytes())};
-  const Memory workspace = room(sort_bytes<std::uint32_t>(n));
+  const Memory keys[2] = {context.allocate<float>(n), context.allocate<float>(n)};
+  const Memory items[2] = {context.allocate<std::uint32_t>(n), context.allocate<std::uint32_t>(n)};
+  const Memory workspace = context.allocate(sort_bytes<std::uint32_t>(n));
   const auto pairs = [&](int k) {
     return DevicePairs<std::uint32_t>{keys[k].as<std::uint32_t>(), items[k].as<std::uint32_t>()};
   };

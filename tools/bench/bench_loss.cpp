@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "engine/driver/device.h"
 #include "engine/driver/profile.h"
@@ -32,7 +33,7 @@ LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t m
   data.rows = n;
   data.dim = dim;
   data.memory = memory;
-  data.classes = (n + memory + per_class - 1) / per_class;
+  data.classes = divide_up(n + memory, per_class);
   const auto vector_of = [&](std::uint32_t stream, std::int64_t index, std::vector<float>& out) {
     CounterRandom random(seed, stream, static_cast<std::uint64_t>(index));
     for (std::int64_t d = 0; d < dim; ++d) out.push_back(static_cast<float>(random.normal()));
@@ -61,22 +62,17 @@ LossData<float> make_data(const LossEntry& entry, std::int64_t n, std::int64_t m
 // The data, the loss's inputs and its gradients in the memory of a context's device.
 struct LossMemory {
   LossMemory(const Context& context, const LossData<float>& data)
-      : embeddings(copy_of(context, data.embeddings)),
-        memory(copy_of(context, data.memory_embeddings)),
-        proxies(copy_of(context, data.proxies)),
-        grad(copy_of(context, data.embeddings)),
-        grad_proxies(copy_of(context, data.proxies)),
+      : embeddings(context.copy_of(data.embeddings)),
+        memory(context.copy_of(data.memory_embeddings)),
+        proxies(context.copy_of(data.proxies)),
+        grad(context.copy_of(data.embeddings)),
+        grad_proxies(context.copy_of(data.proxies)),
         input(data.input()) {
     input.embeddings = embeddings.as<float>();
     input.memory_embeddings = memory.as<float>();
     input.proxies = proxies.as<float>();
     output.grad = grad.as<float>();
     output.grad_proxies = grad_proxies.as<float>();
-  }
-  static Memory copy_of(const Context& context, const std::vector<float>& values) {
-    Memory memory = context.allocate(values.size() * sizeof(float));
-    memory.upload(values.data(), memory.bytes());
-    return memory;
   }
 
   Memory embeddings, memory, proxies, grad, grad_proxies;

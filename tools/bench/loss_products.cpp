@@ -17,7 +17,7 @@ LossProducts::LossProducts(const Context& context, const LossInput<float>& input
       width_(context.on_gpu() ? 0 : entry.scores_with_gradient),
       columns_(proxies_ ? shape.classes : shape.rows + shape.memory) {
   if (proxies_) {
-    matrix_ = context.allocate(static_cast<std::size_t>(shape.rows * columns_) * sizeof(float));
+    matrix_ = context.allocate<float>(shape.rows * columns_);
     return;
   }
   similarity_.allocate(context, shape);

@@ -77,6 +77,7 @@ void add_common(Flags flags, const Command& command, CommonOptions& common) {
 void resolve_device(CommonOptions& common, const Command& command) {
   using Kind = DeviceRequest::Kind;
   const DeviceRequest request = parse_device(common.device);
+  common.asked_device = common.device;
   if (request.kind == Kind::kCuda && !command.runs_on_cuda()) {
     fail<UsageError>("--device {}: this command computes on the CPU alone; use --device cpu",
                      common.device);
@@ -97,10 +98,9 @@ void resolve_device(CommonOptions& common, const Command& command) {
 }
 
 void begin(CommonOptions& common, const Command& command) {
-  // Notes may repeat text from a file, hence one_line().
   common.quiet ? send_notes(nullptr)
                : send_notes([names = ProgramNames(common.program)](const std::string& line) {
-                   tell("note: {}", one_line(names.in_advice(line)));
+                   tell("note: {}", names.in_advice(line));
                  });
   set_stop_messages(
       common.quiet
@@ -172,7 +172,7 @@ std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
 }
 
 int report(std::string_view message, int code, std::string_view prefix = "error: ") {
-  tell("{}{}", prefix, one_line(message));
+  tell("{}{}", prefix, message);
   return code;
 }
 
@@ -458,7 +458,8 @@ std::string quoted_bytes(std::string_view text) {
 }  // namespace
 
 std::string shell_word(const std::string& text) {
-  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+  if (!text.empty() &&
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                              "_-./=:,+@%") == std::string::npos) {
     return text;
   }

@@ -22,7 +22,8 @@ struct CommonOptions {
   std::string command_line;  // with all arguments, quoted for a shell
   // auto, cpu, cuda or cuda:<index>; "cpu" or "cuda:<index>" once run_program() resolved it.
   std::string device = "auto";
-  int threads = 0;  // 0: as many as this process may use
+  std::string asked_device = "auto";  // as it was given
+  int threads = 0;                    // 0: as many as this process may use
   std::uint64_t seed = 0;
   std::string json;    // a file for the result; empty: none
   bool force = false;  // outputs may replace files that are not earlier results of their kind

@@ -5,6 +5,8 @@
 // everything that can be saved is saved.
 #pragma once
 
+#include "tools/cli/cli.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -18,9 +20,9 @@ inline void put(std::FILE* stream, const std::string& text) {
   std::fflush(stream);
 }
 
-// Prints one line to standard error.
+// Prints one line to standard error, in which names from files may stand as they are.
 template <class... Args> void tell(fmt::format_string<Args...> format, Args&&... args) {
-  put(stderr, fmt::format(format, std::forward<Args>(args)...) + "\n");
+  put(stderr, one_line(fmt::format(format, std::forward<Args>(args)...)) + "\n");
 }
 
 // Prints results to standard output.

@@ -161,18 +161,26 @@ Found find_kind(const std::string& path) {
   return {std::nullopt, "a file of another kind"};
 }
 
+// The one name of a file that is or would be written, whether or not it is there: a link that leads
+// nowhere yet is followed, too.
+fs::path place_of(const std::string& name) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  std::error_code ignored;
+  fs::path path = fs::absolute(name, ignored);
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, ignored); ++i) {
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  }
+  return fs::weakly_canonical(path, ignored);
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   if (fs::equivalent(a, b, ignored)) return true;
-  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+  return place_of(a) == place_of(b);
 }
 
 bool lies_in(const std::string& path, const std::string& folder) {
-  std::error_code ignored;
-  const auto whole = [&](const std::string& name) {
-    return fs::weakly_canonical(fs::absolute(name, ignored), ignored);
-  };
-  const fs::path from = whole(path).lexically_relative(whole(folder));
+  const fs::path from = place_of(path).lexically_relative(place_of(folder));
   return !from.empty() && *from.begin() != "..";
 }
 

@@ -39,21 +39,35 @@ void write_list(const std::string& folder, const std::vector<std::string>& reaso
   write_atomic(list_path(folder), list);
 }
 
+// How to train without some of the images: others of their class take their place, if it has any.
+std::string way_without(const Dataset& data, const std::vector<BadImage>& bad) {
+  std::vector<std::size_t> lost(data.classes().size());
+  for (const BadImage& image : bad) {
+    const auto label = static_cast<std::size_t>(data.label(image.index));
+    if (++lost[label] < data.members()[label].size()) continue;
+    return fmt::format("none of class '{}' can be: convert them to JPEG or PNG, or remove it",
+                       data.classes()[label].name);
+  }
+  return fmt::format("--max-bad {} trains on the others", bad.size());
+}
+
 // Names the first bad image with its reason; if there are several, lists all in a file.
-[[noreturn]] void refuse(const Dataset& data, const std::vector<std::string>& bad,
-                         std::int64_t looked_at, const std::string& folder) {
+[[noreturn]] void refuse(const Dataset& data, std::vector<BadImage> bad, std::int64_t looked_at,
+                         const std::string& folder) {
   const bool all = looked_at == data.size();
+  std::ranges::sort(bad, {}, &BadImage::reason);
   std::string where;
   if (bad.size() > 1) {
     std::filesystem::create_directories(folder);
-    write_list(folder, bad);
+    std::vector<std::string> reasons;
+    for (const BadImage& image : bad) reasons.push_back(image.reason);
+    write_list(folder, reasons);
     where = fmt::format(", all listed in {}", list_path(folder));
   }
-  const std::string advice = std::ssize(bad) == looked_at
-                                 ? "convert them to JPEG or PNG"
-                                 : fmt::format("--max-bad {} trains on the others", bad.size());
-  fail<InputError>("{} ({} of {}{} cannot be read{}; {})", bad[0], bad.size(),
-                   all ? "" : "the first ", counted(looked_at, "image"), where, advice);
+  fail<InputError>(
+      "{} ({} of {}{} cannot be read{}; {})", bad[0].reason, bad.size(), all ? "" : "the first ",
+      counted(looked_at, "image"), where,
+      std::ssize(bad) == looked_at ? "convert them to JPEG or PNG" : way_without(data, bad));
 }
 
 }  // namespace
@@ -67,7 +81,7 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   const std::int64_t allowed = allowed_bad(max_bad, data.size());
   const std::int64_t lying = data.rotated();
   Progress progress("checking images", count, "images", quiet);
-  std::vector<std::string> bad;
+  std::vector<BadImage> bad;
   std::exception_ptr failure;
   std::mutex mutex;
   for (std::int64_t begin = 0; begin < count; begin += kAtATime) {
@@ -84,7 +98,9 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
         if (!failure) failure = std::current_exception();
       } catch (const std::exception& error) {
         const std::lock_guard guard(mutex);
-        bad.emplace_back(error.what());
+        bad.push_back({.index = begin + i,
+                       .path = data.items()[static_cast<std::size_t>(begin + i)].path,
+                       .reason = error.what()});
       }
     });
     if (failure) std::rethrow_exception(failure);  // not the picture's fault
@@ -96,8 +112,7 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
     note_rotated(data, lying);
     return;
   }
-  std::sort(bad.begin(), bad.end());
-  refuse(data, bad, count, folder);
+  refuse(data, std::move(bad), count, folder);
 }
 
 std::string note_rotated(const Dataset& data, std::int64_t before, const std::string& advice) {

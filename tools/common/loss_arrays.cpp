@@ -63,8 +63,9 @@ std::vector<std::int64_t> integers(const ArrayFile& file, const StoredArray& arr
   return whole_numbers(array, from);
 }
 
-template <class S> void take_scores(const ArrayFile& file, LossData<S>& data) {
-  const StoredArray& scores = required(file, "scores");
+template <class S>
+void take_scores(const ArrayFile& file, const std::string& name, LossData<S>& data) {
+  const StoredArray& scores = required(file, name.empty() ? "scores" : name);
   data.scores = matrix<S>(file, scores, 0);
   data.rows = scores.dims()[0];
   data.classes = scores.dims()[1];
@@ -178,10 +179,11 @@ std::vector<std::uint8_t> targets_of(const std::vector<std::int64_t>& values,
 
 template <class S>
 LossData<S> read_loss_arrays(const std::string& path, LossKind kind, const std::string& labels) {
-  const ArrayFile file = open_arrays(file_and_name(path).file);
+  const FileAndName place = file_and_name(path);
+  const ArrayFile file = open_arrays(place.file);
   LossData<S> data;
   if (kind == LossKind::kScores) {
-    take_scores(file, data);
+    take_scores(file, place.name, data);
   } else {
     take_rows(file, path, kind, labels, data);
   }

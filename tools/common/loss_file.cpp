@@ -33,13 +33,15 @@ void require(const Hdf5Reader& file, const std::string& name) {
   fail<InputError>("{}: holds no {}; add it ({})", file.name(), name, what_it_holds(file));
 }
 
-// (rows, columns) of a data set, which must be a matrix of numbers.
-std::pair<std::int64_t, std::int64_t> matrix_dims(const Hdf5Reader& file, const std::string& name) {
+// (rows, columns) of a data set, which must be a matrix of numbers of at least `least` rows.
+std::pair<std::int64_t, std::int64_t> matrix_dims(const Hdf5Reader& file, const std::string& name,
+                                                  std::int64_t least = 1) {
   require(file, name);
   const Hdf5Reader::Info info = file.info(name);
-  if (info.kind == Hdf5Reader::Kind::kText || info.dims.size() != 2 || info.dims[1] < 1) {
-    fail<InputError>("{}: {} is no matrix of numbers [rows, columns]; write it so", file.name(),
-                     name);
+  if (info.kind == Hdf5Reader::Kind::kText || info.dims.size() != 2 || info.dims[0] < least ||
+      info.dims[1] < 1) {
+    fail<InputError>("{}: {} {} is no matrix of numbers [rows, columns]; write it so", file.name(),
+                     name, shape_text(info.dims));
   }
   return {info.dims[0], info.dims[1]};
 }
@@ -91,17 +93,21 @@ template <class S> void check_image_ids(const LossData<S>& data, const std::stri
 template <class S>
 LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string& labels) {
   const Hdf5Reader file(place.file);
+  const auto named_or = [&](const char* name) {
+    if (place.name.empty()) return std::string(name);
+    return (place.name.starts_with('/') ? "" : "/") + place.name;
+  };
   LossData<S> data;
   if (kind == LossKind::kScores) {
-    std::tie(data.rows, data.classes) = matrix_dims(file, "/scores");
-    data.scores = read<S>(file, "/scores", {data.rows, data.classes});
+    const std::string scores = named_or("/scores");
+    std::tie(data.rows, data.classes) = matrix_dims(file, scores);
+    data.scores = read<S>(file, scores, {data.rows, data.classes});
     matrix_dims(file, "/targets");
     data.targets = targets_of(read_whole(file, "/targets", {data.rows, data.classes}),
                               file.name() + ": /targets");
     return data;
   }
-  const std::string rows =
-      place.name.empty() ? "/embeddings" : (place.name.starts_with('/') ? "" : "/") + place.name;
+  const std::string rows = named_or("/embeddings");
   std::tie(data.rows, data.dim) = matrix_dims(file, rows);
   check_batch_rows(data.rows, fmt::format("{}: {}", file.name(), rows));
   data.embeddings = read<S>(file, rows, {data.rows, data.dim});
@@ -129,7 +135,7 @@ LossData<S> read_hdf5(const FileAndName& place, LossKind kind, const std::string
     data.image_ids = read_whole(file, "/identities", {data.rows});
   }
   if (file.has("/memory_embeddings")) {
-    data.memory = matrix_dims(file, "/memory_embeddings").first;
+    data.memory = matrix_dims(file, "/memory_embeddings", 0).first;
     data.memory_embeddings = read<S>(file, "/memory_embeddings", {data.memory, data.dim});
     data.memory_labels = read_whole(file, "/memory_labels", {data.memory});
     if (!data.image_ids.empty()) {

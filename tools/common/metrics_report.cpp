@@ -12,13 +12,9 @@
 namespace rk {
 namespace {
 
-nlohmann::json number(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
 nlohmann::json numbers(const std::vector<double>& values) {
   nlohmann::json out = nlohmann::json::array();
-  for (const double v : values) out.push_back(number(v));
+  for (const double v : values) out.push_back(number_or_null(v));
   return out;
 }
 
@@ -39,10 +35,14 @@ std::string grouped_count(std::int64_t count, const char* one) {
 }
 
 nlohmann::json pair_of(const Interval& interval) {
-  return {number(interval.low), number(interval.high)};
+  return {number_or_null(interval.low), number_or_null(interval.high)};
 }
 
 }  // namespace
+
+nlohmann::json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
 
 // 60502 -> "60,502"
 std::string grouped(std::int64_t value) {
@@ -56,21 +56,21 @@ nlohmann::json metrics_json(const Metrics& m) {
                         {"num_gallery", m.num_gallery},
                         {"num_pairs_positive", m.num_pairs_positive},
                         {"num_pairs_negative", m.num_pairs_negative},
-                        {"r_precision", number(m.r_precision)},
-                        {"map_at_r", number(m.map_at_r)},
-                        {"map", number(m.map)},
-                        {"roc_auc", number(m.pairs.roc_auc)},
-                        {"roc_auc_error_bound", number(m.pairs.roc_auc_error_bound)},
-                        {"jsd", number(m.pairs.jsd)},
+                        {"r_precision", number_or_null(m.r_precision)},
+                        {"map_at_r", number_or_null(m.map_at_r)},
+                        {"map", number_or_null(m.map)},
+                        {"roc_auc", number_or_null(m.pairs.roc_auc)},
+                        {"roc_auc_error_bound", number_or_null(m.pairs.roc_auc_error_bound)},
+                        {"jsd", number_or_null(m.pairs.jsd)},
                         {"jsd_bins", PairMetrics::kJsdBins},
-                        {"pos_mean", number(m.pairs.pos_mean)},
-                        {"pos_var", number(m.pairs.pos_var)},
-                        {"neg_mean", number(m.pairs.neg_mean)},
-                        {"neg_var", number(m.pairs.neg_var)},
-                        {"dists_intra", number(m.dists_intra)},
-                        {"dists_inter", number(m.dists_inter)}};
+                        {"pos_mean", number_or_null(m.pairs.pos_mean)},
+                        {"pos_var", number_or_null(m.pairs.pos_var)},
+                        {"neg_mean", number_or_null(m.pairs.neg_mean)},
+                        {"neg_var", number_or_null(m.pairs.neg_var)},
+                        {"dists_intra", number_or_null(m.dists_intra)},
+                        {"dists_inter", number_or_null(m.dists_inter)}};
   for (std::size_t i = 0; i < m.recall_at.size(); ++i) {
-    out[fmt::format("recall_at_{}", m.recall_at[i])] = number(m.recall[i]);
+    out[fmt::format("recall_at_{}", m.recall_at[i])] = number_or_null(m.recall[i]);
   }
   if (!m.per_query.ap.empty()) {
     out["per_query"] = {{"ap", numbers(m.per_query.ap)},
@@ -138,8 +138,8 @@ nlohmann::json draws_json(const DrawnMetrics& m, const DrawOptions& options) {
   nlohmann::json out = {
       {"num_queries", m.num_queries}, {"num_gallery", m.num_gallery}, {"draws", options.draws}};
   const auto put = [&](const std::string& key, const DrawnMetric& metric) {
-    out[key] = number(metric.mean);
-    out[key + "_deviation"] = number(metric.deviation);
+    out[key] = number_or_null(metric.mean);
+    out[key + "_deviation"] = number_or_null(metric.deviation);
     out["per_draw"][key] = numbers(metric.per_draw);
   };
   for (std::size_t i = 0; i < m.recall.size(); ++i) {

@@ -12,6 +12,9 @@
 
 namespace rk {
 
+// Null if the value is not finite.
+nlohmann::json number_or_null(double value);
+
 // The keys of `eval --json` ("recall_at_1", "map_at_r", ...), undefined values as null; with
 // `per_query` if the metrics have it.
 nlohmann::json metrics_json(const Metrics& metrics);

@@ -75,11 +75,9 @@ LossFunction<S>::LossFunction(const Context& context, const LossSpec& spec, cons
       shape.rows * (spec.entry->kind == LossKind::kScores ? shape.classes : shape.dim);
   const std::int64_t proxies =
       spec.entry->kind == LossKind::kProxies ? shape.classes * shape.dim : 0;
-  const auto room = [&](std::int64_t elements) {
-    return context.allocate(static_cast<std::size_t>(elements) * sizeof(S));
-  };
-  inputs_ = room(on_a_line(rows) + on_a_line(shape.memory * shape.dim) + on_a_line(proxies));
-  gradients_ = room(on_a_line(rows) + proxies);
+  inputs_ = context.allocate<S>(on_a_line(rows) + on_a_line(shape.memory * shape.dim) +
+                                on_a_line(proxies));
+  gradients_ = context.allocate<S>(on_a_line(rows) + proxies);
 }
 
 template <class S> LossResult<S> LossFunction<S>::operator()(const LossData<S>& data) {

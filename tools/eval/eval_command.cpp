@@ -86,7 +86,7 @@ class Eval final : public Command {
     if (!network_.save.empty()) {
       write_embeddings(network_.save, queries.set);
       if (!common.quiet) {
-        tell("{}: {} of {}", one_line(network_.save), counted(queries.count(), "row"),
+        tell("{}: {} of {}", network_.save, counted(queries.count(), "row"),
              queries.part.empty() ? files_.embeddings : queries.part);
       }
     }
@@ -209,7 +209,7 @@ class Eval final : public Command {
           "here, or raise the limit (ulimit -v)",
           what);
     }
-    if (!common.quiet) tell("{}: {}", one_line(neighbours_.save), what);
+    if (!common.quiet) tell("{}: {}", neighbours_.save, what);
   }
 
   void check_comparison() const {

@@ -1,5 +1,7 @@
 #include "tools/probe/contact_sheet.h"
 
+#include "engine/base/integers.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,7 +14,7 @@ Image contact_sheet(std::span<const Image> pictures) {
   const int count = static_cast<int>(pictures.size());
   const int width = pictures[0].width(), height = pictures[0].height();
   const int columns = static_cast<int>(std::ceil(std::sqrt(count)));
-  const int rows = (count + columns - 1) / columns;
+  const int rows = divide_up(count, columns);
   Image sheet(columns * (width + kLine) - kLine, rows * (height + kLine) - kLine);
   std::fill_n(sheet.data(), sheet.bytes(), kGrey);
   for (int i = 0; i < count; ++i) {

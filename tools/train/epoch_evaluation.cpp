@@ -20,7 +20,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 namespace rk {
 
@@ -95,7 +94,7 @@ std::optional<ordered_json> EpochEvaluation::measure(const Dataset& data, const 
                          error.what());
       }
     }();
-    finite = !set || std::ranges::all_of(set->embeddings, [](float x) { return std::isfinite(x); });
+    finite = !set || set->finite();
     if (set && finite) {
       EvaluateOptions how;
       how.interrupted = interrupted;

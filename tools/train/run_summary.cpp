@@ -24,6 +24,7 @@ std::string why_over(const RunOutcome& outcome) {
                        settings.epochs);
   }
   if (run.epoch >= settings.epochs) {
+    if (run.epoch == 0) return "is as before the first step; training goes on with --epochs";
     return run.epoch == 1 ? std::string("the one epoch is done; more with --epochs")
                           : fmt::format("all {} epochs are done; more with --epochs", run.epoch);
   }

@@ -68,6 +68,7 @@ class Train final : public Command {
     RunStart start;
     take_folder(common, start);
     find_start(common, start);
+    check_result(common);  // what is read may be named by the checkpoint
     for (const std::string& line : without_effect(given, settings_)) note(line);
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);
@@ -168,17 +169,27 @@ class Train final : public Command {
     if (auto_bn) settings_.bn = automatic_bn(settings_);  // by the weights that it began with
   }
 
-  // Refuses outputs that would destroy something, and locks the run's folder.
-  void take_folder(const CommonOptions& common, RunStart& start) const {
-    std::vector<std::string> pictures;
+  std::vector<std::string> picture_folders() const {
+    std::vector<std::string> folders;
     for (const std::string& spec : {settings_.data, settings_.test_data}) {
-      if (!spec.empty() && spec != "none") pictures.push_back(read_data_spec(spec).path);
+      if (!spec.empty() && spec != "none") folders.push_back(read_data_spec(spec).path);
     }
-    std::vector<std::string> inputs = pictures;
+    return folders;
+  }
+
+  // Refuses a --json that would destroy something.
+  void check_result(const CommonOptions& common) const {
+    std::vector<std::string> inputs = picture_folders();
     inputs.insert(inputs.end(), {settings_.recipe, settings_.weights, settings_.plans});
     check_outputs(
         {{.flag = "--json", .path = common.json, .kind = FileKind::kJson, .made = makes_folder()}},
         inputs, common.force);
+  }
+
+  // Refuses outputs that would destroy something, and locks the run's folder.
+  void take_folder(const CommonOptions& common, RunStart& start) const {
+    check_result(common);
+    const std::vector<std::string> pictures = picture_folders();
     if (!settings_.out.empty()) check_run_files(settings_.out, {{"--json", common.json}});
     // Checked before this run puts its lock into the folder.
     if (!settings_.out.empty() && !holds_checkpoint(settings_.out)) {

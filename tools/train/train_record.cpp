@@ -27,8 +27,6 @@ std::string file_in(const std::string& folder, const char* name = "metrics.jsonl
   return (fs::path(folder) / name).string();
 }
 
-void write_text(const std::string& path, const std::string& text) { write_atomic(path, text); }
-
 // A CSV field by RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of("\",\r\n") == std::string::npos) return text;
@@ -91,8 +89,8 @@ std::string TrainRecord::add(ordered_json entry, const ordered_json& timing) {
 void TrainRecord::write() const {
   std::string text;
   for (const std::string& line : lines_) text += line + "\n";
-  write_text(file_in(folder_), text);
-  if (options_.csv) write_text(file_in(folder_, "metrics.csv"), csv());
+  write_atomic(file_in(folder_), text);
+  if (options_.csv) write_atomic(file_in(folder_, "metrics.csv"), csv());
 }
 
 std::string TrainRecord::csv() const {

@@ -38,7 +38,8 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 void TrainRun::execute() {
-  const bool over = is_over();
+  // A run that has saved nothing yet begins, even if it is to train for 0 epochs.
+  const bool over = saver_.saved_step() >= 0 && is_over();
   if (processes_.first()) tell_changes(over);
   const std::vector<std::string> lines =
       setup_.description(settings_, run_.classes, processes_.size());
@@ -50,7 +51,7 @@ void TrainRun::execute() {
     require_room_to_save();
     begin();
     train();
-    for (const std::string& line : summary_of(outcome(), holds_out())) say(line);
+    for (const std::string& line : summary_of(outcome(), holds_out() && run_.step > 0)) say(line);
   }
   write_result(common_, context_.threads(), result_of(outcome(), table_.values()));
 }
@@ -139,6 +140,7 @@ void TrainRun::begin() {
     record_.write();
   }
   saver_.restart_clock();
+  if (processes_.first() && settings_.epochs == 0) saver_.save_last(sound_checkpoint(), run_.step);
 }
 
 void TrainRun::train() {
@@ -262,6 +264,7 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   const std::int64_t batches = setup_.sampler->batches_per_epoch();
   ordered_json entry = {{"epoch", run_.epoch + 1},
                         {"step", run_.step},
+                        {"learning_rate", setup_.trainer->rate_of(run_.step - 1)},
                         {"loss", run_.loss_sum / static_cast<double>(batches)}};
   entry.update(evaluate());
   ordered_json timing = ordered_json::object();

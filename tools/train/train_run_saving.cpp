@@ -17,6 +17,7 @@ namespace {
 std::string resume_command(const CommonOptions& common, const std::string& folder) {
   std::string command =
       fmt::format("{} --out {} --resume auto", shell_word(common.program), shell_word(folder));
+  if (common.asked_device != "auto") command += " --device " + common.asked_device;
   if (!common.json.empty()) command += " --json " + shell_word(common.json);
   return command;
 }
@@ -87,7 +88,6 @@ void TrainRun::save_before_leaving() {
     tell_user(fmt::format("saved after step {}; once what follows is mended, go on with: {}",
                           run_.step, resume_command(common_, settings_.out)));
   } catch (const std::exception& error) {
-    saver_.resume_from(run_.step);  // do not try again
     tell_user(fmt::format("not saved after step {}: {}; {}", run_.step, error.what(), before));
   }
 }

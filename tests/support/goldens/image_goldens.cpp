@@ -4,6 +4,7 @@
 #include "data/images/resize.h"
 #include "data/images/transform.h"
 #include "engine/base/error.h"
+#include "tests/support/read_image.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

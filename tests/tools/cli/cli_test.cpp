@@ -292,7 +292,7 @@ TEST(Cli, ThreadsFarBeyondTheProcessorsAreRefused) {
 // What a message gives as a command must be one line, and name the same file in a shell.
 TEST(Cli, AWordOfAShellIsReadBackAsItWas) {
   const TemporaryFolder folder;
-  for (const char* name : {"plain/name.h5", "two words", "it's", "o u\nt \xc3\xa9", "tab\t1",
+  for (const char* name : {"", "plain/name.h5", "two words", "it's", "o u\nt \xc3\xa9", "tab\t1",
                            "not utf-8: \xff", "\x1b[2J", "back\\slash\n'quoted' $x"}) {
     const std::string word = shell_word(name);
     EXPECT_EQ(one_line(word), word);
@@ -317,6 +317,7 @@ TEST(Cli, EveryFailureHasItsCode) {
       {[] { std::ignore = std::filesystem::file_size("no such file"); }, 3},
       {[] { throw DivergedError("x"); }, 4},
       {[] { throw DeviceError("x"); }, 5},
+      {[] { throw DeviceFault("x"); }, 5},
       {[] { throw std::bad_alloc(); }, 5},
       {[] { throw std::runtime_error("x"); }, 1},
       {[] { throw Interrupted("x"); }, 130},

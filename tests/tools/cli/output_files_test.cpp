@@ -73,6 +73,45 @@ TEST_F(FolderRun, OutputsReplaceNoInputsAndNoOtherFiles) {
   EXPECT_EQ(nowhere.out, "");
 }
 
+// None of the files is there yet, so that only their names can be compared.
+TEST_F(FolderRun, TwoSpellingsOfOneOutputAreOne) {
+  ASSERT_EQ(embed("flat", "a.h5").code, 0);
+  fs::create_symlink("page.html", in("ahead"));
+  const auto in_folder = [&](const std::string& line) {
+    return run_to_end({"/bin/sh", "-c", "cd '" + folder_->path().string() + "' && " + line},
+                      folder_->path().string());
+  };
+  const std::string eval = RK_BIN "/eval --embeddings a.h5 --threads 2 --report page.html --json ";
+  for (const std::string& json : {std::string("./page.html"), in("page.html"),
+                                  std::string("flat/../page.html"), std::string("ahead")}) {
+    const Finished end = in_folder(eval + json);
+    EXPECT_EQ(end.code, 2) << json << end.err;
+    EXPECT_TRUE(holds(end.err, "is the file of ")) << end.err;
+    EXPECT_FALSE(fs::exists(in("page.html")));
+  }
+  const std::string train = RK_BIN "/train --data glyphs --arch resnet20 --epochs 1 --out ";
+  for (const auto& [out, json] : {std::pair<std::string, std::string>{"./n", "n/last.h5"},
+                                  {"n", in("n/metrics.jsonl")},
+                                  {in("n"), "n/../n/best.h5"}}) {
+    const Finished end = in_folder(train + out + " --json " + json);
+    EXPECT_EQ(end.code, 2) << end.err;
+    EXPECT_TRUE(holds(end.err, "is a file of the run itself")) << end.err;
+    EXPECT_FALSE(fs::exists(in("n")));
+  }
+}
+
+// The checkpoint names the pictures, and no flag.
+TEST_F(FolderRun, AResumedRunsResultReplacesNoPicture) {
+  const std::string run = fs::path(best()).parent_path().string();
+  fs::copy(run, in("goes_on"));
+  const std::string before = file_text(in("flat/c0/0.png"));
+  const Finished end = run_to_end({RK_BIN "/train", "--out", in("goes_on"), "--resume", "auto",
+                                   "--json", in("flat/c0/0.png"), "--force"},
+                                  folder_->path().string());
+  EXPECT_EQ(end.code, 3) << end.err;
+  EXPECT_TRUE(file_text(in("flat/c0/0.png")) == before);
+}
+
 TEST_F(FolderRun, StandardOutputIsForJsonAlone) {
   const Finished embeddings =
       eval({"--checkpoint", best(), "--data", flat(), "--save-embeddings", "-"});

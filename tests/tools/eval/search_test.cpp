@@ -6,6 +6,7 @@
 #include "retrieval/report/thumbnails.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/page.h"
+#include "tests/support/read_image.h"
 #include "tests/tools/train/train_program.h"
 
 #include <algorithm>

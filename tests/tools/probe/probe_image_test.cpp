@@ -1,4 +1,5 @@
 #include "tools/probe/probe_image.h"
+#include "tests/support/read_image.h"
 
 #include "data/images/augment.h"
 #include "data/images/decode.h"

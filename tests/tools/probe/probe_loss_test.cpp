@@ -329,6 +329,16 @@ TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
   write<double>("floats.h5", data);
   const std::vector<double> expected = loss_and_gradient("rambo_map", "in.h5");
   EXPECT_EQ(loss_and_gradient("rambo_map", "floats.h5"), expected);
+  // The scores, too, may have another name.
+  Hdf5Writer apart;
+  apart.write<double>("/mine", {data.rows, data.classes}, data.scores.data());
+  const std::vector<std::int64_t> wanted(data.targets.begin(), data.targets.end());
+  apart.write<std::int64_t>("/targets", {data.rows, data.classes}, wanted.data());
+  write_atomic(path("apart.h5"), apart.finish());
+  EXPECT_EQ(loss_and_gradient("rambo_map", "apart.h5:mine"), expected);
+  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", path("apart.h5:none"), "--device", "cpu"}), 3);
+  EXPECT_EQ(error_,
+            "error: " + path("apart.h5") + ": holds no /none; add it (it holds /mine, /targets)\n");
   const auto rows = static_cast<std::size_t>(data.rows);
   const auto classes = static_cast<std::size_t>(data.classes);
   const auto arrays = [&](float first) {
@@ -341,6 +351,8 @@ TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
   };
   arrays(0);
   EXPECT_EQ(loss_and_gradient("rambo_map", "in.npz"), expected);
+  EXPECT_EQ(loss_and_gradient("rambo_map", "in.npz:scores"), expected);
+  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", path("in.npz:none"), "--device", "cpu"}), 3);
   arrays(0.5F);
   EXPECT_EQ(probe({"--loss", "rambo_map", "--in", path("in.npz"), "--device", "cpu"}), 3);
   EXPECT_EQ(error_, "error: " + path("in.npz") +
@@ -438,6 +450,13 @@ TEST_F(ProbeLoss, SaysWhatAFileLacks) {
             "error: " + path("plain.h5") +
                 ": holds no /scores; add it (it holds /embeddings, /labels)\n");
 
+  Hdf5Writer nothing;
+  nothing.write<double>("/embeddings", {0, 4}, nullptr);
+  nothing.write<std::int64_t>("/labels", {0}, nullptr);
+  write_atomic(path("empty.h5"), nothing.finish());
+  EXPECT_EQ(complaint("fastap", "empty.h5"),
+            "error: " + path("empty.h5") +
+                ": /embeddings [0, 4] is no matrix of numbers [rows, columns]; write it so\n");
   LossData<double> broken = made_up::data(LossKind::kEmbeddings, {.rows = 6, .memory = 3}, 4);
   broken.memory_labels.clear();
   write("unlabelled.h5", broken);

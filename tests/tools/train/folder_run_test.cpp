@@ -364,6 +364,34 @@ TEST_F(FolderRun, ARunFindsItsPicturesFromAnyFolder) {
   EXPECT_EQ(found.code, 0) << found.err;
 }
 
+// Behind a link, ".." is the folder above the one it leads to.
+TEST_F(FolderRun, APathBehindALinkIsTheSystems) {
+  folder_->classes("here/photos/c", 4, 4);
+  folder_->classes("there/photos/c", 2, 4);
+  folder_->classes("there/below/c", 2, 4);
+  fs::create_directory_symlink("../there/below", in("here/link"));
+  const Finished done = train("here/link/../photos", "behind_run", {"--test-data", "none"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "8 images of 2 classes")) << done.err;
+  const Finished plain = train("here/link/../../here/photos", "plain_run", {"--test-data", "none"});
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  EXPECT_TRUE(holds(plain.err, "16 images of 4 classes")) << plain.err;
+  EXPECT_TRUE(holds(train("here/none/../photos", "tidy_run", {"--test-data", "none"}).err,
+                    "data: folder:" + in("here/photos,")));
+}
+
+// What is not held out has a name, which a terminal would take for commands.
+TEST_F(FolderRun, NamesOfFilesNeverReachATerminalAsTheyAre) {
+  folder_->classes("odd/c", 3, 4);
+  fs::create_directory(in("odd/\033]0;hacked\007x"));
+  fs::create_directory(in("odd/two\nlines"));
+  const Finished done = train("odd", "odd_run", {"--test-data", "none"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, "\\x1b]0;hacked\\x07x")) << done.err;
+  EXPECT_TRUE(holds(done.err, "two\\nlines")) << done.err;
+  EXPECT_EQ(done.err.find('\033'), std::string::npos);
+}
+
 TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   folder_->classes("changing/c", 6, 4);
   const auto go_on = [&](const std::string& out, const std::vector<std::string>& more) {
@@ -401,6 +429,11 @@ TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   const Finished other = go_on("proxies_run", {"--epochs", "2", "--allow-changed-data"});
   EXPECT_EQ(other.code, 3);
   EXPECT_TRUE(holds(other.err, "has a proxy for each class of its data"));
+  // Fewer classes, whose names are all known.
+  for (const char* gone : {"changing/d0", "changing/c5"}) fs::remove_all(in(gone));
+  const Finished fewer = go_on("proxies_run", {"--epochs", "2", "--allow-changed-data"});
+  EXPECT_EQ(fewer.code, 3);
+  EXPECT_TRUE(holds(fewer.err, "has a proxy for each class of its data")) << fewer.err;
 }
 
 TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
@@ -551,6 +584,17 @@ TEST_F(FolderRun, WhereNoPictureCanBeReadConvertingThemIsAdvised) {
   EXPECT_EQ(refused.code, 3);
   EXPECT_TRUE(holds(refused.err, "4 of 4 images cannot be read")) << refused.err;
   EXPECT_TRUE(holds(refused.err, "; convert them to JPEG or PNG)\n")) << refused.err;
+}
+
+// Others of its class would take the place of a picture, and there are none.
+TEST_F(FolderRun, AClassThatCannotBeReadIsNamed) {
+  folder_->classes("lost/c", 3, 2);
+  for (const char* name : {"lost/c1/0.png", "lost/c1/1.png"}) folder_->write(name, "no picture");
+  const Finished refused = train("lost", "lost_run", {"--test-data", "none"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_TRUE(holds(refused.err,
+                    "; none of class 'c1' can be: convert them to JPEG or PNG, or remove it)\n"))
+      << refused.err;
 }
 
 TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {

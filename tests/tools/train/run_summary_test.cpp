@@ -26,6 +26,8 @@ TEST(RunSummary, SaysWhyARunIsOver) {
             "one");
   settings.epochs = 1;
   EXPECT_EQ(why(1, 0), "the one epoch is done; more with --epochs");
+  settings.epochs = 0;
+  EXPECT_EQ(why(0, 0), "is as before the first step; training goes on with --epochs");
 }
 
 }  // namespace

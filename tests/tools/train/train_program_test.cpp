@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numbers>
 #include <regex>
 #include <sstream>
 #include <thread>
@@ -152,12 +154,43 @@ TEST_F(TrainProgram, AnEpochLaterIsTheSameAsAllAtOnce) {
   EXPECT_TRUE(same_file("straight/best.h5", "parts/best.h5"));
 }
 
+// The starting point can be looked at and handed on; the run from there is the one without a stop.
+TEST_F(TrainProgram, NoEpochsSaveWhatTrainingBeginsWith) {
+  const Words cosine = {"--schedule", "cosine", "--lr", "0.5", "--lr-floor", "0.1"};
+  ASSERT_EQ(run(command("straight", cosine)).code, 0);
+  const Finished none =
+      run(command("parts", with_flags(cosine, {"--epochs", "0", "--json", in("none.json")})));
+  ASSERT_EQ(none.code, 0) << none.err;
+  EXPECT_TRUE(holds(none.out, "epoch 0/0  R@1 ")) << none.out;
+  EXPECT_FALSE(holds(none.out, "at the start")) << none.out;  // nothing to compare it with
+  EXPECT_TRUE(holds(none.out, "parts: last.h5, metrics.jsonl, settings.toml, run.json\n"))
+      << none.out;
+  const json result = json::parse(file_text(in("none.json")));
+  EXPECT_EQ(result["steps"], 0);
+  EXPECT_EQ(result["before"], result["after"]);
+  EXPECT_EQ(result["before"]["map_at_r"], metrics("straight")[0]["map_at_r"]);
+  EXPECT_TRUE(holds(resume("parts").out, "parts: is as before the first step; training goes on"));
+
+  const Finished second = resume("parts", {"--epochs", "2"});
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_TRUE(holds(second.err, "last.h5: before the first step")) << second.err;
+  EXPECT_TRUE(same_file("straight/last.h5", "parts/last.h5"));
+  EXPECT_TRUE(same_file("straight/best.h5", "parts/best.h5"));
+  const std::vector<json> lines = metrics("parts");
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_FALSE(lines[0].contains("learning_rate"));
+  // Of step 2 of 6 (from 0), a third of the way down, and of step 5.
+  EXPECT_DOUBLE_EQ(lines[1]["learning_rate"], 0.5 * (0.1 + 0.9 * 0.75));
+  EXPECT_DOUBLE_EQ(lines[2]["learning_rate"],
+                   0.5 * (0.1 + 0.45 * (1 + std::cos(std::numbers::pi * 5 / 6))));
+}
+
 // A run that each signal stops in the middle of an epoch and that is resumed must equal an
 // undisturbed one to the last bit.
 TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
   ::signal(SIGHUP, SIG_DFL);  // nohup makes the test and its children ignore SIGHUP
   constexpr int kBatches = 10;
-  const Words momentum = {"--momentum", "0.9"};
+  const Words momentum = {"--momentum", "0.9"}, on_cpu = {"--momentum", "0.9", "--device", "cpu"};
   ASSERT_EQ(run(on_pictures("straight", momentum, kBatches)).code, 0);
   const std::pair<int, int> signals[] = {
       {SIGTERM, 143}, {SIGINT, 130}, {SIGUSR1, 138}, {SIGHUP, 143}};
@@ -166,10 +199,11 @@ TEST_F(TrainProgram, AnySignalSavesAndResumingIsBitEqual) {
     const bool fresh = steps == 0;
     // At most five of the 20 steps are done when the signal comes.
     const Finished stopped =
-        run(with_faults(fresh ? on_pictures("stopped", momentum, kBatches) : resuming("stopped"),
+        run(with_faults(fresh ? on_pictures("stopped", on_cpu, kBatches) : resuming("stopped"),
                         at_batch(4, fresh, fmt::format("s{}", signal))));
     ASSERT_EQ(stopped.code, code) << stopped.err;
-    EXPECT_TRUE(holds(stopped.err, "--out " + in("stopped") + " --resume auto"));
+    EXPECT_TRUE(holds(stopped.err, "--out " + in("stopped") + " --resume auto" +
+                                       (fresh ? " --device cpu\n" : "\n")));
     EXPECT_FALSE(holds(stopped.err, "--json"));
     const RunState saved = Checkpoint(in("stopped/last.h5")).run();
     EXPECT_GT(saved.step, steps);

@@ -40,8 +40,8 @@ class Ways {
       memory_.emplace(tensor.role, std::move(memory));
     }
     unit_ = gpu::UnitNormalisation(context, tiles_.channels);
-    sums_ = context.allocate(static_cast<std::size_t>(tiles_.channels) * sizeof(float));
-    partial_ = context.allocate(static_cast<std::size_t>(tiles_.partials(1)) * sizeof(double));
+    sums_ = context.allocate<float>(tiles_.channels);
+    partial_ = context.allocate<double>(tiles_.partials(1));
     workspace_ = context.allocate(std::max(with_sums_.workspace_bytes(), plain_.workspace_bytes()));
     std::vector<GraphRunner::Place> places = unit_.places(sums_.as<float>());
     for (const auto& [role, memory] : memory_) places.push_back({role, memory.data()});

@@ -37,8 +37,6 @@ class GraphTimes {
     try {
       const GpuPlans::Timing timing = time_engines(context_, graph, repeats_);
       time->second = timing.engines[timing.taken].ms;
-    } catch (const DeviceFault&) {
-      throw;
     } catch (const DeviceError& error) {
       note(error.what());
     }

@@ -97,8 +97,6 @@ class Tuning {
   void decide(const Task& task) {
     try {
       task.decide();
-    } catch (const DeviceFault&) {
-      throw;
     } catch (const DeviceError& error) {
       note(fmt::format("{}: {}; it is not tuned", task.what, error.what()));
       set_plans(context_, plans_);
@@ -184,8 +182,6 @@ class Tuning {
   std::optional<GpuPlans::Timing> timed(const Graph& graph) const {
     try {
       return rk::time_engines(context_, graph, repeats_);
-    } catch (const DeviceFault&) {
-      throw;
     } catch (const DeviceError& error) {
       note(fmt::format("{}; it is not tuned", error.what()));
       return std::nullopt;

@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -75,7 +74,7 @@ std::optional<EmbeddingSet> embed_all(CheckpointEmbedder& embedder, const Datase
 }
 
 void refuse_infinite(const EmbeddingSet& set, const std::string& checkpoint) {
-  if (std::ranges::all_of(set.embeddings, [](float x) { return std::isfinite(x); })) return;
+  if (set.finite()) return;
   fail<InputError>(
       "{}: embeds pictures as not-a-number or infinity; its weights are no network's, use another",
       checkpoint);
@@ -115,7 +114,7 @@ EmbeddingSet embed_pictures(CheckpointEmbedder& embedder, const Dataset& data,
   constexpr std::size_t kNamed = 10;
   const std::vector<BadImage>& skipped = embedder.bad_images();
   for (std::size_t i = 0; i < std::min(skipped.size(), kNamed); ++i) {
-    tell("left out: {}", one_line(skipped[i].reason));
+    tell("left out: {}", skipped[i].reason);
   }
   if (skipped.size() > kNamed) {
     tell("left out: {} more that cannot be read", counted(skipped.size() - kNamed, "image"));

@@ -54,8 +54,10 @@ void accept_changed_data(const Checkpoint& checkpoint, const RunState& now,
         checkpoint.path(), checkpoint.run().data, now.data, class_changes(before, now.classes),
         exif_change(checkpoint, settings));
   }
+  const auto proxies = checkpoint.loss_dims("proxies");
   const bool same_classes = before.size() >= now.classes.size() &&
-                            std::equal(now.classes.begin(), now.classes.end(), before.begin());
+                            std::equal(now.classes.begin(), now.classes.end(), before.begin()) &&
+                            (!proxies || std::ssize(now.classes) == proxies->front());
   if (!same_classes && parse_loss(settings.loss).entry->kind == LossKind::kProxies) {
     fail<InputError>(
         "{}: has a proxy for each class of its data, and --data has other classes{}; start a new "
@@ -106,6 +108,7 @@ void require_countable(const Checkpoint& checkpoint, const TrainSettings& settin
 }
 
 std::string place_of(const RunState& run) {
+  if (run.step == 0) return "before the first step";
   return run.batch > 0 ? fmt::format("after batch {} of epoch {}", run.batch, run.epoch + 1)
                        : fmt::format("after epoch {}", run.epoch);
 }

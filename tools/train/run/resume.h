@@ -33,7 +33,7 @@ std::vector<std::pair<std::string, std::string>> changed_settings(
     const nlohmann::ordered_json& before, const nlohmann::ordered_json& now,
     const Checkpoint& checkpoint);
 
-// How far a run is: "after epoch 2", "after batch 4 of epoch 3".
+// How far a run is: "before the first step", "after epoch 2", "after batch 4 of epoch 3".
 std::string place_of(const RunState& run);
 
 // Appends to `names` those of `more` that it lacks.

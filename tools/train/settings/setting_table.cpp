@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <string_view>
 
 namespace rk {
@@ -84,12 +85,12 @@ void SettingTable::remember(const std::string& name, std::function<nlohmann::jso
 }
 
 void SettingTable::apply(const ordered_json& values, const std::string& source) {
+  std::map<std::string, std::string> spellings;
   for (const auto& [key, value] : values.items()) {
     std::string name = key;
     std::replace(name.begin(), name.end(), '_', '-');
-    const bool known = std::any_of(settings_.begin(), settings_.end(),
-                                   [&](const Setting& setting) { return setting.name == name; });
-    if (!known) {
+    const auto setting = std::ranges::find(settings_, name, &Setting::name);
+    if (setting == settings_.end()) {
       std::vector<std::string> names;
       for (const Setting& setting : settings_) names.push_back(setting.name);
       if (flags_->has("--" + name)) {
@@ -97,6 +98,20 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
                          key, name);
       }
       fail<InputError>("{}: no setting '{}'; {}", source, key, name_advice(name, names));
+    }
+    const auto [first, is_new] = spellings.emplace(name, key);
+    if (!is_new) {
+      fail<InputError>("{}: '{}' and '{}' are one setting; leave one out", source, first->second,
+                       key);
+    }
+    const nlohmann::json now = setting->value();
+    if (value.is_array() && !now.is_array()) {
+      fail<InputError>("{}: {}: is a list, where one value is expected; write name = value", source,
+                       key);
+    }
+    if (now.is_boolean() && !value.is_boolean()) {
+      fail<InputError>("{}: {} = {}: is neither true nor false; write one of them", source, key,
+                       value.dump());
     }
     const Flag flag = (*flags_)["--" + name];
     if (flag.given()) continue;
@@ -133,10 +148,14 @@ std::string SettingTable::toml() const {
       group = setting.group;
       out += fmt::format("{}# {}\n", out.empty() ? "" : "\n", group);
     }
-    // JSON texts, numbers, booleans and lists are also valid TOML.
-    out +=
-        fmt::format("{} = {}\n", setting.name,
-                    setting.value().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+    // JSON's texts, numbers, booleans and lists are TOML's as well, but for this character. (In
+    // ASCII alone, a text would have surrogates, which TOML forbids.)
+    std::string value =
+        setting.value().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    for (std::size_t i = value.find('\x7F'); i != value.npos; i = value.find('\x7F', i)) {
+      value.replace(i, 1, "\\u007F");
+    }
+    out += fmt::format("{} = {}\n", setting.name, value);
   }
   return out;
 }

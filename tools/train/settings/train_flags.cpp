@@ -205,8 +205,11 @@ void add_train_options(Flags& flags, SettingTable& table, TrainSettings& setting
                   "go on although the training images are no longer those that the run began with")
       .group(run);
   table.group(run);
-  table.add("epochs", settings.epochs, "passes over the data, as the sampler cuts it into batches")
-      .check(in_range(1, kMostEpochs));
+  table
+      .add("epochs", settings.epochs,
+           "passes over the data, as the sampler cuts it into batches; 0: only evaluate what "
+           "training would begin with, and save it as last.h5, from which --resume auto goes on")
+      .check(in_range(0, kMostEpochs));
   table.add("eval-batch", settings.eval_batch, "images at a time in evaluation")
       .check(in_range(1, 1 << 16));
   table

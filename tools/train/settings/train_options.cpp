@@ -100,7 +100,8 @@ TrainerOptions trainer_options(const TrainSettings& s, std::uint64_t seed, std::
   options.learning.embedding_rate = s.embedding_rate;
   options.frozen = frozen_beginnings(s.arch, s.freeze);
   options.learning.proxy_rate = s.proxy_rate;
-  options.schedule.kind = schedule_kind(s.schedule);
+  // Without steps there is nothing that warm-up or cosine could be fitted to.
+  if (s.epochs > 0) options.schedule.kind = schedule_kind(s.schedule);
   options.schedule.rate = s.lr;
   options.schedule.warmup = in_steps(s.warmup);
   options.schedule.factor = s.drop_factor;

@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <numeric>
 #include <set>
+#include <system_error>
 #include <utility>
 
 namespace rk {
@@ -32,9 +33,15 @@ std::vector<std::string> stage_names(const std::string& arch) {
   return names;
 }
 
-// Absolute, so that a resumed run finds it from any folder.
+// Absolute, so that a resumed run finds it from any folder; without "..", unless that would be
+// another file, as behind a link.
 std::string with_whole_path(const std::string& path) {
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+  namespace fs = std::filesystem;
+  if (path.empty()) return path;
+  std::error_code ignored;
+  const fs::path whole = fs::absolute(path), plain = whole.lexically_normal();
+  const bool neither = !fs::exists(whole, ignored) && !fs::exists(plain, ignored);
+  return neither || fs::equivalent(whole, plain, ignored) ? plain.string() : whole.string();
 }
 
 std::string whole_data_spec(const std::string& text) {

@@ -55,8 +55,9 @@ TEST(SettingTable, TakesEveryKindOfValue) {
 }
 
 TEST(SettingTable, WhatItWritesItReads) {
-  Settings s(
-      {"--loss", "a \"quoted\" \\ name\n", "--lr", "3e-7", "--nesterov", "--drop-at", "1,2.5"});
+  // With characters that TOML or JSON would write otherwise: beyond 16 bits, and 127.
+  Settings s({"--loss", "a \"quoted\" \\ name\n \xF0\x9F\x98\x80 \x7F\x7F", "--lr", "3e-7",
+              "--nesterov", "--drop-at", "1,2.5"});
   const TemporaryFolder folder;
   folder.write("settings.toml", s.table.toml());
   Settings other;
@@ -94,6 +95,20 @@ TEST(SettingTable, MistakesNameFileSettingAndTheNearest) {
                       s.table.apply({{"batch", "many"}}, "r");
                     }),
                     "r: batch = many: "));
+}
+
+TEST(SettingTable, ValuesOfAnotherKindAreRefused) {
+  const auto refused = [](const nlohmann::ordered_json& values) {
+    return message_of<InputError>([&] { Settings().table.apply(values, "r"); });
+  };
+  EXPECT_EQ(refused({{"drop_at", 1}, {"drop-at", 2}}),
+            "r: 'drop_at' and 'drop-at' are one setting; leave one out");
+  EXPECT_EQ(refused({{"loss", {"fastap", "x"}}}),
+            "r: loss: is a list, where one value is expected; write name = value");
+  EXPECT_EQ(refused({{"nesterov", 2}}),
+            "r: nesterov = 2: is neither true nor false; write one of them");
+  EXPECT_EQ(refused({{"nesterov", "yes"}}),
+            "r: nesterov = \"yes\": is neither true nor false; write one of them");
 }
 
 TEST(SettingTable, RecipesThatCannotBeRead) {
