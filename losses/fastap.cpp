@@ -33,7 +33,7 @@ LossEntry fastap_entry() {
           .summary = "average precision, through soft histograms of the distances",
           .paper =
               "Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019; eq. 14, "
-              "gradient eq. 22-23",
+              "15-16, soft bins eq. 22-23",
           .parameters = {integer_parameter("bins", 10, 1, 4096, "bins L over the distances [0, 4]"),
                          compat_parameter("the authors' backward: V/2 times the gradient")},
           .make_float = make_row_loss<float, make_fastap<float>>,

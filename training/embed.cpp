@@ -68,9 +68,10 @@ std::optional<EmbeddingSet> Embedder::embed(const Dataset& data, const EmbedOpti
   loading.workers = options.workers;
   loading.cache_bytes = options.cache_bytes;
   loading.bad = options.skip_bad ? BadPolicy::kSkip : BadPolicy::kFail;
-  EvalLoader loader(data, batch_,
-                    center_crop(static_cast<int>(model_.crop), static_cast<int>(model_.resize)),
-                    loading);
+  EvalLoader loader(
+      data, batch_,
+      center_crop(static_cast<int>(model_.crop), static_cast<int>(model_.resize), model_.stretch),
+      loading);
   EmbeddingSet set = no_rows(data);
   set.embeddings.reserve(static_cast<std::size_t>(data.size() * dim_));
   set.labels.reserve(static_cast<std::size_t>(data.size()));

@@ -106,6 +106,7 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, std::size_t ex
   file_.set_attribute("/", "resize", model.resize);
   file_.set_attribute("/", "interpolation", model.interpolation);
   file_.set_attribute("/", "crop", model.crop);
+  if (model.stretch) file_.set_attribute("/", "stretch", std::int64_t{1});
   if (model.upright) file_.set_attribute("/", "exif", "turn");
   file_.set_attribute("/", "source_sha256", model.source_sha256);
 }
@@ -196,6 +197,7 @@ std::string Checkpoint::network() const {
       "{} {} {} {} {} {} {} {} {} {} {}", model_.arch, model_.pool, model_.gem_p, model_.dim,
       model_.stride_in_1x1, fmt::join(model_.input_mean, ","), fmt::join(model_.input_std, ","),
       model_.input_scale, model_.channel_order, model_.resize, model_.crop);
+  if (model_.stretch) all += " stretch";
   for (const std::string& path : file_.datasets(kWeights)) {
     if (file_.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
     const std::vector<float> values = file_.read<float>(path);
@@ -225,6 +227,7 @@ void Checkpoint::read_model() {
   }
   // Early files of version 0.1.0 do not record it.
   if (const auto way = file_.text_attribute("/", "interpolation")) model_.interpolation = *way;
+  model_.stretch = file_.integer_attribute("/", "stretch").value_or(0) != 0;
   model_.upright = file_.text_attribute("/", "exif") == "turn";
   check_model(model_, path_);
 }

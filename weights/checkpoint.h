@@ -18,9 +18,9 @@
 //                                is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,
 //                                input_mean, input_std, input_scale, channel_order, resize,
-//                                interpolation (default: bilinear), crop, exif ("turn", only if
-//                                pictures are turned upright), source_sha256 (64 hexadecimal digits
-//                                or empty)
+//                                interpolation (default: bilinear), crop, stretch (1, only if
+//                                pictures are resized to a square), exif ("turn", only if they are
+//                                turned upright), source_sha256 (64 hexadecimal digits or empty)
 //
 // Errors are InputErrors that name the file and all tensors that do not fit; OtherVersion if the
 // file is of another version of the format.

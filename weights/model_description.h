@@ -30,6 +30,7 @@ struct ModelDescription {
   double input_scale = 255.0;
   std::string channel_order = "RGB";
   std::int64_t resize = 256;               // short side before the centre crop
+  bool stretch = false;                    // both sides become `resize`, whatever the shape
   std::string interpolation = "bilinear";  // of the resize, with antialiasing
   std::int64_t crop = 224;
   bool upright = false;       // pictures are turned according to their EXIF orientation

@@ -80,11 +80,11 @@ int round_even(double value) { return static_cast<int>(std::nearbyint(value)); }
 
 Image cropped(const Image& image, const AugmentOptions& options, CounterRandom& random) {
   const int size = options.size;
+  const ImageTransform centre = resize_and_crop(options.resize, options.stretch, size);
   switch (options.crop) {
-    case Crop::kCenter: return apply({options.resize, 0, 0, size}, image);
+    case Crop::kCenter: return apply(centre, image);
     case Crop::kRandom: {
-      const ImageSize resized =
-          resized_size(image.width(), image.height(), {options.resize, 0, 0, 0});
+      const ImageSize resized = resized_size(image.width(), image.height(), centre);
       const auto left = static_cast<int>(random.below(resized.width - size + 1));
       const auto top = static_cast<int>(random.below(resized.height - size + 1));
       return resize_part(image, {0, 0, image.width(), image.height()},
@@ -105,10 +105,11 @@ bool AugmentOptions::has_affine() const {
          (rotation > 0 || shear > 0 || translate > 0 || zoom_min != 1 || zoom_max != 1);
 }
 
-AugmentOptions center_crop(int size, int resize) {
+AugmentOptions center_crop(int size, int resize, bool stretch) {
   AugmentOptions options;
   options.size = size;
   options.resize = resize;
+  options.stretch = stretch;
   return options;
 }
 

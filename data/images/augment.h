@@ -25,8 +25,9 @@ enum class Crop {
 };
 
 struct AugmentOptions {
-  int size = 224;    // side of the output
-  int resize = 256;  // short side before kCenter and kRandom
+  int size = 224;        // side of the output
+  int resize = 256;      // short side before kCenter and kRandom
+  bool stretch = false;  // both sides become `resize`, whatever the picture's shape
   Crop crop = Crop::kCenter;
   double area_min = 0.08, area_max = 1.0;  // share of the picture's area
   double ratio_min = 0.75, ratio_max = 4.0 / 3.0;
@@ -42,8 +43,8 @@ struct AugmentOptions {
   bool has_affine() const;
 };
 
-// Evaluation: Resize(resize), CenterCrop(size).
-AugmentOptions center_crop(int size, int resize);
+// Evaluation: Resize(resize), or Resize((resize, resize)) to stretch, then CenterCrop(size).
+AugmentOptions center_crop(int size, int resize, bool stretch = false);
 
 // The flag --augment: "none", or comma-separated key=value: crop=center|random|resized, area_min,
 // area_max, ratio_min, ratio_max, flip, affine, rotation, shear, zoom_min, zoom_max, translate,

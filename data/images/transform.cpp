@@ -28,6 +28,12 @@ Window centre_window(int size, int crop) {
 
 }  // namespace
 
+ImageTransform resize_and_crop(int resize, bool stretch, int crop) {
+  if (stretch)
+    return {.short_side = 0, .exact_width = resize, .exact_height = resize, .crop = crop};
+  return {.short_side = resize, .exact_width = 0, .exact_height = 0, .crop = crop};
+}
+
 ImageSize resized_size(int width, int height, const ImageTransform& transform) {
   if (transform.short_side == 0) {
     if (transform.exact_width == 0) return {width, height};

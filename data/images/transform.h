@@ -27,6 +27,10 @@ struct ImageTransform {
   int crop = 224;  // side of the centre crop; 0: none
 };
 
+// Resize to a short side of `resize` or, to stretch, to `resize` x `resize`; 0: not at all. Then
+// CenterCrop(crop).
+ImageTransform resize_and_crop(int resize, bool stretch, int crop);
+
 // The size after Resize, before CenterCrop.
 ImageSize resized_size(int width, int height, const ImageTransform& transform);
 // Resize and CenterCrop. Only the cropped part is computed. Throws InputError if an uncropped

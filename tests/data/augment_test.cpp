@@ -32,6 +32,20 @@ TEST(Augment, NoneIsEvaluationsTransform) {
   for (const auto& [width, height] : {std::pair{50, 37}, {20, 90}, {33, 33}}) {
     const Image image = noise_image(width, height, 1);
     EXPECT_EQ(run(image, center_crop(24, 28)), bytes_of(apply({28, 0, 0, 24}, image)));
+    EXPECT_EQ(run(image, center_crop(24, 28, true)), bytes_of(apply({0, 28, 28, 24}, image)));
+  }
+}
+
+// Random windows of a stretched picture are those of the square that it becomes.
+TEST(Augment, RandomCropsOfStretchedPicturesAreOfTheSquare) {
+  const Image image = noise_image(50, 20, 1), square = resize(image, 28, 28);
+  AugmentOptions stretched = center_crop(24, 28, true);
+  stretched.crop = Crop::kRandom;
+  AugmentOptions plain = stretched;
+  plain.stretch = false;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto draws = augment_random(seed, 0, 0, 0);
+    EXPECT_EQ(run(image, stretched, draws), run(square, plain, draws));
   }
 }
 

@@ -155,6 +155,11 @@ TEST_F(CheckpointTest, TheNetworkHasAnIdentity) {
   State fed;
   fed.model.crop = 128;
   EXPECT_NE(Checkpoint(save(fed.bytes())).network(), network);
+  State stretched;
+  stretched.model.stretch = true;
+  const Checkpoint square(save(stretched.bytes()));
+  EXPECT_TRUE(square.model().stretch);
+  EXPECT_NE(square.network(), network);
 }
 
 TEST_F(CheckpointTest, EqualStatesAreEqualBytes) {

@@ -758,6 +758,9 @@ TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
   EXPECT_TRUE(holds(model_text(model), R"("interpolation":"bilinear with antialiasing")"));
   EXPECT_TRUE(
       holds(input_text(model), "short side 256, bilinear with antialiasing, centre crop 224"));
+  ModelDescription square;
+  square.stretch = true;
+  EXPECT_TRUE(holds(input_text(square), "; stretched to 256 x 256, bilinear with"));
   for (const char* text : {R"({"interpolation":"bilinear with antialiasing"})",
                            R"({"interpolation":"bilinear"})", "{}"}) {
     ModelDescription read;
@@ -772,6 +775,7 @@ TEST(ModelText, SaysTheHeadAndWhatIsReplaced) {
   own.gem_p = 4;
   own.dim = 64;
   own.crop = 96;
+  own.stretch = true;
   own.upright = true;
   EXPECT_EQ(head_text(own), "gem pooling with the exponent 4, an embedding of 64 numbers");
   ModelDescription other;
@@ -780,9 +784,11 @@ TEST(ModelText, SaysTheHeadAndWhatIsReplaced) {
   other.stride_in_1x1 = true;
   EXPECT_EQ(head_text(other),
             "maximum pooling, no embedding layer; strides in the first 1x1 of a block");
-  EXPECT_EQ(replaced_text(own, other),
-            "pool \"max\" in place of \"gem\", gem_p 3.0 in place of 4.0, stride_in_1x1 true in "
-            "place of false, crop 224 in place of 96, exif \"ignore\" in place of \"turn\"");
+  EXPECT_EQ(
+      replaced_text(own, other),
+      "pool \"max\" in place of \"gem\", gem_p 3.0 in place of 4.0, stride_in_1x1 true in "
+      "place of false, crop 224 in place of 96, stretch false in place of true, exif \"ignore\" in "
+      "place of \"turn\"");
   own.dim = 1;
   own.source_sha256 = "of other weights";
   ModelDescription same = own;
@@ -803,6 +809,7 @@ TEST(ModelText, ComesBackAsItWent) {
   model.resize = 232;
   model.interpolation = "bicubic";
   model.crop = 192;
+  model.stretch = true;
   model.upright = true;
   ModelDescription read;
   read_model_text(model_text(model), read);
@@ -816,6 +823,7 @@ TEST(ModelText, ComesBackAsItWent) {
   EXPECT_EQ(read.resize, model.resize);
   EXPECT_EQ(read.interpolation, model.interpolation);
   EXPECT_EQ(read.crop, model.crop);
+  EXPECT_EQ(read.stretch, model.stretch);
   EXPECT_EQ(read.upright, model.upright);
 }
 
@@ -839,6 +847,9 @@ TEST(TorchLoader, PreparesPicturesAsTheNetworkWantsThem) {
   const std::string loader = torch_loader(model, "r.safetensors");
   EXPECT_TRUE(holds(loader, "transforms.Resize(232), transforms.CenterCrop(192),")) << loader;
   EXPECT_TRUE(holds(loader, "transforms.Normalize([0.1, 0.2, 0.3], [0.4, 0.5, 0.6])")) << loader;
+  model.stretch = true;
+  EXPECT_TRUE(holds(torch_loader(model, "r.safetensors"),
+                    "transforms.Resize((232, 232)), transforms.CenterCrop(192),"));
 }
 
 // Pillow finds the EXIF block of a PNG that lies behind its pixels only with them, and raises

@@ -42,13 +42,15 @@ class ProbeImage : public Command {
         .expected(0, 1);
     flags
         .add("--checkpoint", checkpoint_,
-             "as this run's network sees it: its resize, image-size, input-mean, "
+             "as this run's network sees it: its resize, stretch, image-size, input-mean, "
              "input-std and exif where they are not given here")
         .type_name("FILE");
-    resize_ = flags.add("--resize", transform_.short_side, "length of the short side; 0: as it is")
-                  .check(in_range(0, kMaxImageSide));
-    crop_ = flags.add("--image-size", transform_.crop, "side of the centre crop; 0: none")
-                .check(in_range(0, 4096));
+    resize_option_ = flags.add("--resize", resize_, "length of the short side; 0: as it is")
+                         .check(in_range(0, kMaxImageSide));
+    stretch_option_ = flags.add_switch(
+        "--stretch", stretch_, "resize to a square of that side, whatever the picture's shape");
+    crop_option_ = flags.add("--image-size", crop_, "side of the centre crop; 0: none")
+                       .check(in_range(0, 4096));
     exif_option_ =
         flags.add("--exif", exif_, "turn: upright as its EXIF orientation says; ignore: as stored")
             .check(one_of({"ignore", "turn"}));
@@ -89,19 +91,20 @@ class ProbeImage : public Command {
     if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
     if (augment_ != "none") {
       // As `train` does: what fits 224 is no short side for 32.
-      if (checkpoint_.empty() && !resize_.given()) {
-        transform_.short_side = static_cast<int>(default_resize(transform_.crop));
+      if (checkpoint_.empty() && !resize_option_.given()) {
+        resize_ = static_cast<int>(default_resize(crop_));
       }
-      changes_ = parse_augment(augment_, center_crop(transform_.crop, transform_.short_side));
+      changes_ = parse_augment(augment_, center_crop(crop_, resize_, stretch_));
     }
+    const ImageTransform transform = resize_and_crop(resize_, stretch_, crop_);
     const bool turn = exif_ == "turn";
     const auto [image, orientation] = read_photo(image_, turn);
-    const ImageSize resized = resized_size(image.width(), image.height(), transform_);
-    if (transform_.crop == 0 && resized.width * resized.height > kMaxResult) {
+    const ImageSize resized = resized_size(image.width(), image.height(), transform);
+    if (crop_ == 0 && resized.width * resized.height > kMaxResult) {
       fail<InputError>("{}: {} x {} pixels after resizing; give --image-size or a smaller --resize",
                        image_, resized.width, resized.height);
     }
-    const std::vector<Image> views = seen(image, common.seed);
+    const std::vector<Image> views = seen(image, transform, common.seed);
     const std::int64_t height = views[0].height();
     const std::int64_t width = views[0].width();
     // Both are encoded before either is written.
@@ -129,7 +132,8 @@ class ProbeImage : public Command {
     if (changes_) {
       json.update({{"tensor_shape", {views_, 3, height, width}},
                    {"augment", augment_text(*changes_)},
-                   {"resize", transform_.short_side},
+                   {"resize", resize_},
+                   {"stretch", stretch_},
                    {"seed", common.seed}});
     } else {
       json.update({{"tensor_shape", {3, height, width}},
@@ -140,13 +144,14 @@ class ProbeImage : public Command {
   }
 
  private:
-  std::vector<Image> seen(const Image& image, std::uint64_t seed) const {
+  std::vector<Image> seen(const Image& image, const ImageTransform& transform,
+                          std::uint64_t seed) const {
     try {
       std::vector<Image> out;
       if (changes_) {
         draw_views(image, seed, out);
       } else {
-        out.push_back(apply(transform_, image));
+        out.push_back(apply(transform, image));
       }
       return out;
     } catch (const InputError& error) {
@@ -190,8 +195,9 @@ class ProbeImage : public Command {
     sign(writer);
     writer.write("/pixels", pixel_dims, pixels.data());
     writer.write("/tensor", tensor_dims, tensor.data());
-    writer.set_attribute("/", "resize", std::int64_t{transform_.short_side});
-    writer.set_attribute("/", "crop", std::int64_t{transform_.crop});
+    writer.set_attribute("/", "resize", std::int64_t{resize_});
+    if (stretch_) writer.set_attribute("/", "stretch", std::int64_t{1});
+    writer.set_attribute("/", "crop", std::int64_t{crop_});
     if (changes_) {
       writer.set_attribute("/", "augment", augment_text(*changes_));
       writer.set_attribute("/", "seed", static_cast<std::int64_t>(seed));
@@ -206,8 +212,9 @@ class ProbeImage : public Command {
 
   void see_as(const Checkpoint& checkpoint) {
     const ModelDescription& model = checkpoint.model();
-    if (!resize_.given()) transform_.short_side = static_cast<int>(model.resize);
-    if (!crop_.given()) transform_.crop = static_cast<int>(model.crop);
+    if (!resize_option_.given()) resize_ = static_cast<int>(model.resize);
+    if (!stretch_option_.given()) stretch_ = model.stretch;
+    if (!crop_option_.given()) crop_ = static_cast<int>(model.crop);
     if (!mean_option_.given()) mean_.assign(model.input_mean.begin(), model.input_mean.end());
     if (!std_option_.given()) std_.assign(model.input_std.begin(), model.input_std.end());
     const std::string exif = training_exif(checkpoint);
@@ -222,10 +229,11 @@ class ProbeImage : public Command {
   std::string augment_ = "none";
   std::optional<AugmentOptions> changes_;  // what --augment says; empty: none
   int views_ = 16;
-  ImageTransform transform_;
+  int resize_ = 256, crop_ = 224;
+  bool stretch_ = false;
   std::vector<double> mean_ = {0.485, 0.456, 0.406};
   std::vector<double> std_ = {0.229, 0.224, 0.225};
-  Flag resize_, crop_;
+  Flag resize_option_, stretch_option_, crop_option_;
   Flag exif_option_, mean_option_, std_option_;
 };
 

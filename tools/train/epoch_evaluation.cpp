@@ -28,10 +28,10 @@ using nlohmann::ordered_json;
 EpochEvaluation::EpochEvaluation(const Context& context, const CommonOptions& common,
                                  const TrainSettings& settings, const Dataset& train)
     : context_(context), common_(common), settings_(settings), held_out_(open_held_out(settings)) {
-  if (held_out_ && settings.eval_train > 0) {
-    train_sample_ =
-        training_sample(train, std::min(settings.eval_train, held_out_->size()), common.seed);
-  }
+  if (!held_out_ || settings.eval_train == 0) return;
+  const std::int64_t images =
+      settings.eval_train < 0 ? train.size() : std::min(settings.eval_train, held_out_->size());
+  train_sample_ = training_sample(train, images, common.seed);
 }
 
 void EpochEvaluation::plan(Parameters& parameters) {

@@ -38,6 +38,7 @@ ordered_json json_of(const ModelDescription& model) {
                        {"interpolation", model.interpolation + kAntialiasing},
                        {"crop", model.crop},
                        {"source_sha256", model.source_sha256}};
+  if (model.stretch) json["stretch"] = true;
   if (model.upright) json["exif"] = "turn";
   return json;
 }
@@ -45,11 +46,13 @@ ordered_json json_of(const ModelDescription& model) {
 }  // namespace
 
 std::string input_text(const ModelDescription& model) {
-  return fmt::format(
-      "{} pixels / {:g}, less the mean {:.8g}, / {:.8g}; {}short side {}, {}{}, centre crop {}",
-      model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
-      fmt::join(model.input_std, " "), model.upright ? "turned upright by EXIF; " : "",
-      model.resize, model.interpolation, kAntialiasing, model.crop);
+  return fmt::format("{} pixels / {:g}, less the mean {:.8g}, / {:.8g}; {}{}, {}{}, centre crop {}",
+                     model.channel_order, model.input_scale, fmt::join(model.input_mean, " "),
+                     fmt::join(model.input_std, " "),
+                     model.upright ? "turned upright by EXIF; " : "",
+                     model.stretch ? fmt::format("stretched to {0} x {0}", model.resize)
+                                   : fmt::format("short side {}", model.resize),
+                     model.interpolation, kAntialiasing, model.crop);
 }
 
 std::string head_text(const ModelDescription& model) {
@@ -65,7 +68,10 @@ std::string head_text(const ModelDescription& model) {
 
 std::string replaced_text(const ModelDescription& own, const ModelDescription& model) {
   ordered_json before = json_of(own), after = json_of(model);
-  for (ordered_json* json : {&before, &after}) json->emplace("exif", "ignore");
+  for (ordered_json* json : {&before, &after}) {
+    json->emplace("stretch", false);
+    json->emplace("exif", "ignore");
+  }
   std::string out;
   for (const auto& [key, value] : after.items()) {
     if (key == "dim" || key == "source_sha256") continue;  // of the weights themselves
@@ -92,6 +98,7 @@ void read_model_text(const std::string& text, ModelDescription& model) {
   take(json, "input_scale", model.input_scale);
   take(json, "channel_order", model.channel_order);
   take(json, "resize", model.resize);
+  take(json, "stretch", model.stretch);
   take(json, "interpolation", model.interpolation);
   // Early files of version 0.1.0 do not state it.
   if (model.interpolation.ends_with(kAntialiasing)) {

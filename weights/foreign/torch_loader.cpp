@@ -115,7 +115,8 @@ std::string torch_loader(const ModelDescription& model, const std::string& weigh
                            : resnet ? model.arch + "()"
                                     : model.arch + "(aux_logits=False, init_weights=False)";
   std::string file = fmt::format(
-      kFrame, plain(file_name.stem().string()), plain(file_name.extension().string()), model.resize,
+      kFrame, plain(file_name.stem().string()), plain(file_name.extension().string()),
+      model.stretch ? fmt::format("({0}, {0})", model.resize) : std::to_string(model.resize),
       model.crop, fmt::join(model.input_mean, ", "), fmt::join(model.input_std, ", "), body, head,
       changes, model.upright ? "upright(image)" : "image", model.upright ? kUprightPicture : "");
   if (model.pool == "gem") {

@@ -6,6 +6,7 @@
 #include "retrieval/files/embeddings_file.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/messages.h"
+#include "weights/checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -479,6 +480,34 @@ TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
   const Finished chosen = begin("chosen", {"--batch", "128"});
   EXPECT_EQ(chosen.code, 3);
   EXPECT_TRUE(holds(chosen.err, "needs 64 classes, there are 6; use --batch 12")) << chosen.err;
+}
+
+// The square goes with the weights: to eval, to what convert says and writes, and to training on.
+TEST_F(FolderRun, StretchedPicturesAreStretchedWhereverTheNetworkGoes) {
+  folder_->classes("wide/c", 4, 4);
+  for (int i = 0; i < 4; ++i)
+    folder_->picture(fmt::format("wide/c0/w{}.png", i), static_cast<std::uint64_t>(i), 60, 18);
+  const std::vector<std::string> held = {"--test-data", "folder:" + in("wide"), "--stretch",
+                                         "--resize", "20"};
+  const Finished done = train("flat", "stretch_run", held);
+  ASSERT_EQ(done.code, 0) << done.err;
+  const std::string network = in("stretch_run/last.h5");
+  const auto map = [&](const std::string& checkpoint) {
+    const Finished end = eval({"--checkpoint", checkpoint, "--data", "folder:" + in("wide"),
+                               "--json", in("stretch.json")});
+    EXPECT_EQ(end.code, 0) << end.err;
+    return result("stretch.json")["metrics"]["map"];
+  };
+  const nlohmann::json stretched = map(network);
+  const std::string record = file_text(in("stretch_run/metrics.jsonl"));
+  EXPECT_EQ(nlohmann::json::parse(record.substr(record.find('\n') + 1))["map"], stretched);
+  const Finished out = convert({"--from-run", in("stretch_run"), in("s.safetensors")});
+  EXPECT_TRUE(holds(out.out, "stretched to 20 x 20")) << out.out << out.err;
+  EXPECT_TRUE(holds(file_text(in("s.py")), "transforms.Resize((20, 20))"));
+  const Finished on =
+      train("flat", "from_stretched", {"--test-data", "none", "--weights", in("s.safetensors")});
+  EXPECT_TRUE(holds(on.err, "stretch true")) << on.err;
+  EXPECT_TRUE(Checkpoint(in("from_stretched/last.h5")).model().stretch);
 }
 
 TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {

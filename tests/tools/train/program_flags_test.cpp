@@ -399,6 +399,7 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
   const std::vector<Flag> flags = {
       {{"--image", in("q.png")}, holds_value("/width", 40)},
       {{"--resize", "24", "--image-size", "16"}, holds_value("/resized_width", 30)},
+      {{"--resize", "24", "--stretch"}, holds_value("/resized_width", 24)},
       {{"--image-size", "16"}, holds_value("/tensor_shape", {3, 16, 16})},
       // maps() compares the first hundred values, which are red.
       {{"--input-mean", "0.985", "0", "0"}, maps([](float x) { return x - 0.5F / 0.229F; })},

@@ -102,6 +102,13 @@ TEST_F(RunRecord, TrainingClassesAreEvaluatedBesideTheHeldOutOnes) {
   EXPECT_EQ(metrics("some")[0]["train"]["num_queries_valid"], 21);
   ASSERT_EQ(run(on_pictures("none", {"--epochs", "1", "--eval-train", "0"}, 1)).code, 0);
   EXPECT_FALSE(metrics("none")[1].contains("train"));
+  // More than are held out, only if all are asked for.
+  const Words few = {"--test-data", "folder:" + in("few"), "--epochs", "1"};
+  folder_.classes("few/t", 2, 4);
+  ASSERT_EQ(run(on_pictures("as_many", with_flags(few, {"--eval-train", "5000"}), 1)).code, 0);
+  EXPECT_LT(metrics("as_many")[1]["train"]["num_queries"], 42);
+  ASSERT_EQ(run(on_pictures("all", with_flags(few, {"--eval-train", "-1"}), 1)).code, 0);
+  EXPECT_EQ(metrics("all")[1]["train"]["num_queries"], 42);
   // Evaluating training classes must not change the training.
   const auto weights_of = [&](const std::string& out) {
     return Checkpoint(in(out + "/last.h5")).network();

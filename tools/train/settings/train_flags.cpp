@@ -53,6 +53,9 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
       .check(in_range(0, kMostSide));
+  t.add_switch("stretch", s.stretch,
+               "resize to a square of that side, whatever a picture's shape, instead of to a short "
+               "side: as FastAP and PNP do, with 256");
   t.add(
        "input-mean", s.input_mean,
        "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "
@@ -95,8 +98,9 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
        "weights", s.weights,
        "start from these weights (a checkpoint, or any file that convert reads), with its arch, "
        "stride-in-1x1, pool, gem-p, dim, "
-       "input-mean, input-std, image-size and (for that image-size) resize where they are not "
-       "given; empty: from random ones (convolutions of any arch: Kaiming's normal distribution by "
+       "input-mean, input-std, image-size, stretch and (for that image-size) resize where they are "
+       "not given; empty: from random ones (convolutions of any arch: Kaiming's normal "
+       "distribution by "
        "fan-out; the embedding layer as PyTorch's Linear)")
       .type_name("FILE");
   t.add("dim", s.dim, "numbers in an embedding").check(in_range(1, kMostDim));
@@ -216,8 +220,8 @@ void add_train_options(Flags& flags, SettingTable& table, TrainSettings& setting
       .add("eval-train", settings.eval_train,
            "each epoch also evaluate training classes, as many images as are held out but about "
            "this many at most: metrics that rise there and not on held-out classes show "
-           "overfitting. Takes as long as evaluating as many held-out images; 0: none")
-      .check(in_range(0, 1 << 30));
+           "overfitting. Takes as long as evaluating as many held-out images; 0: none; -1: all")
+      .check(in_range(-1, 1 << 30));
   table
       .add("monitor", settings.monitor,
            "metric of the held-out classes whose highest value chooses best.h5")

@@ -53,13 +53,14 @@ ModelDescription model_description(const TrainSettings& s) {
   std::copy_n(s.input_mean.begin(), 3, model.input_mean.begin());
   std::copy_n(s.input_std.begin(), 3, model.input_std.begin());
   model.resize = s.resize;
+  model.stretch = s.stretch;
   model.crop = s.image_size;
   model.upright = read_data_spec(s.data).get("exif", "ignore") == "turn";
   return model;
 }
 
 AugmentOptions augment_options(const TrainSettings& s) {
-  return parse_augment(s.augment, center_crop(s.image_size, s.resize));
+  return parse_augment(s.augment, center_crop(s.image_size, s.resize, s.stretch));
 }
 
 LoaderOptions loader_options(const TrainSettings& settings, std::uint64_t seed) {

@@ -149,6 +149,7 @@ std::string adopt_model(const SettingTable& table, TrainSettings& s, const Check
   colours("input-std", s.input_std, model.input_std);
   take("image-size", s.image_size, model.crop);
   if (s.image_size == model.crop) take("resize", s.resize, model.resize);
+  if (model.stretch) take("stretch", s.stretch, true);
   return fmt::format("{}", fmt::join(taken, ", "));
 }
 

@@ -22,6 +22,7 @@ struct TrainSettings {
   std::int64_t batches = 0;
   int image_size = 0;
   int resize = 0;
+  bool stretch = false;
   std::vector<double> input_mean = {0.485, 0.456,
                                     0.406};  // ImageNet's, as torchvision's weights expect
   std::vector<double> input_std = {0.229, 0.224, 0.225};
@@ -91,9 +92,9 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
 void apply_settings(SettingTable& table, nlohmann::ordered_json values, const std::string& source);
 
 // With --weights the network and its image preparation stay unchanged: of arch, stride-in-1x1,
-// pool, gem-p, dim, input-mean, input-std, image-size and (for that size) resize, those that no
-// source has set are taken from the checkpoint. Returns these as "arch resnet18, dim 128, ...".
-// Throws UsageError if another arch was requested.
+// pool, gem-p, dim, input-mean, input-std, image-size, stretch and (for that size) resize, those
+// that no source has set are taken from the checkpoint. Returns these as "arch resnet18, dim 128,
+// ...". Throws UsageError if another arch was requested.
 std::string adopt_model(const SettingTable& table, TrainSettings& settings,
                         const Checkpoint& checkpoint);
 
