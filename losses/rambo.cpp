@@ -1,7 +1,7 @@
 // Recall and average precision through black-box differentiated ranks, Rolinek et al. 2020
-// (formulas: kernels/rows/rambo_row.h). rambo_recall is a mean over (query, positive) pairs,
-// rambo_ap over queries with a positive. Settings of the paper: lambda 4 / 0.2 / 0.2, margin 0.02 /
-// 0.05 / 0.02 for SOP / In-Shop / CUB.
+// (formulas: kernels/rows/rambo_row.h). rambo_recall is a mean over (query, positive) pairs or over
+// queries, rambo_ap over queries with a positive. Settings of the paper: lambda 4 / 0.2 / 0.2,
+// margin 0.02 / 0.05 / 0.02 for SOP / In-Shop / CUB.
 #include "kernels/rows/rambo_row.h"
 #include "losses/entries.h"
 #include "losses/rows/row_loss.h"
@@ -20,6 +20,7 @@ template <class S> struct RamboAp : MeanOverQueries<S> {
 
 template <class S> struct RamboRecall : RamboAp<S> {
   double value_weight(const BatchIndex& index) const override {
+    if (this->params.mean) return RamboAp<S>::value_weight(index);
     return 1 / static_cast<double>(index.positive_pairs());
   }
 };
@@ -37,8 +38,10 @@ template <class S> RamboAp<S> make_ap(const LossValues& values) {
 }
 
 template <class S> RamboRecall<S> make_recall(const LossValues& values) {
-  return make_with<S, RamboRecall<S>>(
+  auto formula = make_with<S, RamboRecall<S>>(
       values.is("weight", "log") ? Rambo::kRecallLog : Rambo::kRecallLogLog, values);
+  formula.params.mean = values.is("mean", "queries");
+  return formula;
 }
 
 constexpr const char* kPaper =
@@ -58,7 +61,11 @@ std::vector<LossParameter> parameters() {
 
 LossEntry rambo_recall_entry() {
   std::vector<LossParameter> all = {
-      choice_parameter("weight", {"log", "loglog"}, "w(r) = log(1+r) or log(1+log(1+r))")};
+      choice_parameter("weight", {"log", "loglog"}, "w(r) = log(1+r) or log(1+log(1+r))"),
+      choice_parameter(
+          "mean", {"pairs", "queries"},
+          "over (query, positive) pairs, as in the authors' code, or over each query's "
+          "positives and then over queries, as in the paper")};
   for (LossParameter& parameter : parameters()) all.push_back(std::move(parameter));
   return {.name = "rambo_recall",
           .kind = LossKind::kEmbeddings,

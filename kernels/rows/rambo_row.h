@@ -1,7 +1,8 @@
 // Black-box differentiated ranks of one query (Rolinek et al. 2020).  n scores in the gallery;
 //   v = s - margin/2 for positives, s + margin/2 for negatives
 //   rank by (v descending, index ascending)
-//   recall: loss = sum over j in P of w(negatives above j), w(r) = log(1+r) or log(1+log(1+r))
+//   recall: loss = sum or mean over j in P of w(negatives above j), w(r) = log(1+r) or
+//           log(1+log(1+r))
 //   AP:     loss = 1 - mean over j in P of (rank among positives)/(rank), computed as the mean of
 //           (negatives above j)/(rank)
 // Backward, with g = dLoss/d(rank/n); the rank among positives is a constant, so g is 0 on
@@ -28,6 +29,7 @@ enum class Rambo { kRecallLog, kRecallLogLog, kAp };
 template <class S> struct RamboRow {
   struct Params {
     Rambo variant = Rambo::kAp;
+    bool mean = true;  // over the positives, instead of their sum; AP is one
     double lambda = 4;
     double margin = 0.02;
     // dLoss/d(loss of a row), in place of GalleryRow::weight: in double, so that equal positives
@@ -98,7 +100,8 @@ template <class S> struct RamboRow {
         const double inner = std::log1p(negatives);
         const bool twice = params.variant == Rambo::kRecallLogLog;
         total += twice ? std::log1p(inner) : inner;
-        g = params.share * length / ((1 + negatives) * (twice ? 1 + inner : 1.0));
+        const int each = params.mean ? p : 1;
+        g = params.share * length / ((1 + negatives) * (twice ? 1 + inner : 1.0) * each);
       }
       team.for_each(1, [&](int) {
         at.after[j] = v + params.lambda * g;
@@ -126,8 +129,7 @@ template <class S> struct RamboRow {
                   [&](int k) { grad[k] = static_cast<S>(static_cast<double>(grad[k]) * scale); });
     team.sync();
     team.for_each(p, [&](int j) { grad[at.index[j]] = static_cast<S>(at.change[j] * scale); });
-    team.for_each(
-        1, [&](int) { *loss = static_cast<S>(params.variant == Rambo::kAp ? total / p : total); });
+    team.for_each(1, [&](int) { *loss = static_cast<S>(params.mean ? total / p : total); });
   }
 };
 

@@ -67,7 +67,8 @@ template <class Visit> void for_each_row_case(const Visit& visit) {
   RK_ROW_CASE(PnpRow, "pnp_ds", {.variant = Pnp::kDs, .tau = S(0.05)});
   RK_ROW_CASE(PnpRow, "pnp_dq", {.variant = Pnp::kDq, .tau = S(0.05)});
   RK_ROW_CASE(RamboRow, "rambo_ap", {.variant = Rambo::kAp, .lambda = 0.2});
-  RK_ROW_CASE(RamboRow, "rambo_recall", {.variant = Rambo::kRecallLog, .lambda = 0.2});
+  RK_ROW_CASE(RamboRow, "rambo_recall",
+              {.variant = Rambo::kRecallLog, .mean = false, .lambda = 0.2});
   RK_ROW_CASE(RecallAtKRow, "recall_at_k", {.tau = S(0.05)});
   RK_ROW_CASE(SupApRow, "sup_ap",
               {.tau = S(0.05),

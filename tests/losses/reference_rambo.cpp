@@ -64,21 +64,27 @@ std::vector<std::vector<double>> zeros(const LossData<double>& data) {
 Value rambo_recall(const LossData<double>& data, const LossValues& values) {
   const double lambda = values.number("lambda");
   const bool twice = values.is("weight", "loglog");
+  const bool over_queries = values.is("mean", "queries");
   Value out;
   double pairs = 0;
-  for (const Query& query : queries(data)) pairs += static_cast<double>(query.positives().size());
+  for (const Query& query : queries(data)) {
+    pairs += static_cast<double>(query.positives().size());
+    out.valid += query.positives().empty() ? 0 : 1;
+  }
   auto gradient = zeros(data);
   for (const Query& query : queries(data)) {
     if (query.positives().empty()) continue;
-    ++out.valid;
+    const double counted = over_queries ? static_cast<double>(query.positives().size()) *
+                                              static_cast<double>(out.valid)
+                                        : pairs;
     const Row row = rank_row(query, values.number("margin"));
     std::vector<double> g(row.v.size(), 0.0);
     for (std::size_t j = 0; j < g.size(); ++j) {
       if (!query.gallery[j].positive) continue;
       const double r = row.rank[j] - row.among[j];
       const double inner = std::log(1 + r);
-      out.loss += (twice ? std::log(1 + inner) : inner) / pairs;
-      g[j] = 1 / (1 + r) / (twice ? 1 + inner : 1) * static_cast<double>(g.size()) / pairs;
+      out.loss += (twice ? std::log(1 + inner) : inner) / counted;
+      g[j] = 1 / (1 + r) / (twice ? 1 + inner : 1) * static_cast<double>(g.size()) / counted;
     }
     add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);
   }
@@ -116,7 +122,8 @@ LossTerm rank_term(const LossValues&) { return {50, 0, 0, 3}; }
 constexpr double kShareReached = 1e-4;
 
 const Registered rambo_recall_reference({
-    .specs = {"rambo_recall", "rambo_recall:weight=loglog,lambda=0.2,margin=0.05"},
+    .specs = {"rambo_recall", "rambo_recall:weight=loglog,lambda=0.2,margin=0.05",
+              "rambo_recall:mean=queries"},
     .value = rambo_recall,
     .term = rank_term,
     .share_reached = kShareReached,

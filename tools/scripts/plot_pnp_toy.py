@@ -11,7 +11,7 @@ The loss and its gradient come from `probe`, the measures from `eval`; only the 
 over several starts of the network, R@1 on the test classes and the distances within and between them.
 Needs numpy, h5py and matplotlib in the Python that runs it (a throw-away virtual environment will do).
 
-  tools/scripts/plot_pnp_toy.py [--bin build/bin] [--out docs] [--steps 200] [--starts 3]
+  tools/scripts/plot_pnp_toy.py [--bin build/bin] [--out docs] [--steps 200] [--starts 10]
 """
 import argparse
 import json
@@ -134,7 +134,7 @@ def main():
     parser.add_argument("--bin", default="build/bin", help="folder with probe and eval (build/bin)")
     parser.add_argument("--out", default="docs", help="folder for the pictures (docs)")
     parser.add_argument("--steps", type=int, default=200, help="of Adam, each over all 600 points (200)")
-    parser.add_argument("--starts", type=int, default=3, help="of the network (3); the first is drawn")
+    parser.add_argument("--starts", type=int, default=10, help="of the network (10); the first is drawn")
     options = parser.parse_args()
     sets, drawn = points(), {}
     with tempfile.TemporaryDirectory() as folder:

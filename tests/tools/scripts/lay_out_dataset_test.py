@@ -1,12 +1,12 @@
-"""tools/scripts/lay_out_dataset.py on small copies of each set's lists:
-python3 tests/tools/scripts/lay_out_dataset_test.py"""
+"""tools/datasets/lay_out_dataset.py on small copies of each set's lists:
+python3 tests/tools/datasets/lay_out_dataset_test.py"""
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "tools" / "scripts" / "lay_out_dataset.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "tools" / "datasets" / "lay_out_dataset.py"
 
 
 class LayOut(unittest.TestCase):

@@ -377,8 +377,10 @@ TEST_F(FolderRun, APathBehindALinkIsTheSystems) {
   const Finished plain = train("here/link/../../here/photos", "plain_run", {"--test-data", "none"});
   EXPECT_EQ(plain.code, 0) << plain.err;
   EXPECT_TRUE(holds(plain.err, "16 images of 4 classes")) << plain.err;
-  EXPECT_TRUE(holds(train("here/none/../photos", "tidy_run", {"--test-data", "none"}).err,
-                    "data: folder:" + in("here/photos,")));
+  EXPECT_TRUE(holds(train("here/none/../photos", "no_run", {"--test-data", "none"}).err,
+                    in("here/none/../photos") + ": no such folder"));
+  EXPECT_TRUE(holds(train("here/./photos/../photos", "tidy_run", {"--test-data", "none"}).err,
+                    "data: folder:" + in("here/photos") + ","));
 }
 
 // What is not held out has a name, which a terminal would take for commands.

@@ -816,7 +816,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--lr", "1e99"}, 2, "--lr: expected a number above 0, 1e-44 to 1e30, got 1e99"},
       {{"--weight-decay", "1e31"}, 2, "--weight-decay: expected a number of 0 or more, at most"},
       {{"--batch", "0"}, 2, "batch"},
-      {{"--epochs", "0"}, 2, "epochs"},
+      {{"--epochs", "-1"}, 2, "epochs"},
       {{"--nesterov"}, 2, "sgd"},
       {{"--image-size", "64"}, 2, "--resize 16"},
       {{"--input-mean", "0.5,0.5"}, 2, "--input-mean: give one number, or red,green,blue"},

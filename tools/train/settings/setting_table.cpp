@@ -104,6 +104,9 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
       fail<InputError>("{}: '{}' and '{}' are one setting; leave one out", source, first->second,
                        key);
     }
+    const Flag flag = (*flags_)["--" + name];
+    if (flag.given()) continue;
+    const std::string text = typed(value, fmt::format("{}: {}", source, key));
     const nlohmann::json now = setting->value();
     if (value.is_array() && !now.is_array()) {
       fail<InputError>("{}: {}: is a list, where one value is expected; write name = value", source,
@@ -113,9 +116,6 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
       fail<InputError>("{}: {} = {}: is neither true nor false; write one of them", source, key,
                        value.dump());
     }
-    const Flag flag = (*flags_)["--" + name];
-    if (flag.given()) continue;
-    const std::string text = typed(value, fmt::format("{}: {}", source, key));
     if (text.empty() && !flag.takes_no_value()) continue;  // treat as absent
     try {
       flag.set(text);

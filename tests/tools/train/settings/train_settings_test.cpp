@@ -249,7 +249,7 @@ TEST(TrainSettings, FlagsTakeTheirWholeRangesAndNoMore) {
       {"drop-factor", {"0.1", "2"}, {"0"}},
       {"lr-floor", {"0", "1"}, {"-0.1", "1.1"}},
       {"resume", {"never", "auto"}, {"always"}},
-      {"epochs", {"1"}, {"0"}},
+      {"epochs", {"0", "1"}, {"-1"}},
       {"eval-batch", {"1", "65536"}, {"0", "65537"}},
       {"eval-train", {"-1", "0"}, {"-2"}},
       {"monitor",

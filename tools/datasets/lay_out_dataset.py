@@ -2,11 +2,11 @@
 """Lays out a published data set as folders of links, which `train --data folder:OUT` reads. Nothing is copied; the
 splits are those of the set's own lists.
 
-  tools/scripts/lay_out_dataset.py sop Stanford_Online_Products sop            train, test; categories
-  tools/scripts/lay_out_dataset.py inshop In-shop inshop                       train, query, gallery; categories
-  tools/scripts/lay_out_dataset.py cub CUB_200_2011 cub                        classes 1 to 100 train, 101 to 200 test
-  tools/scripts/lay_out_dataset.py vehicleid VehicleID vehicleid --test 800    train, test
-  tools/scripts/lay_out_dataset.py inat iNaturalist inat                       train, test; categories
+  tools/datasets/lay_out_dataset.py sop Stanford_Online_Products sop            train, test; categories
+  tools/datasets/lay_out_dataset.py inshop In-shop inshop                       train, query, gallery; categories
+  tools/datasets/lay_out_dataset.py cub CUB_200_2011 cub                        classes 1 to 100 train, 101 to 200 test
+  tools/datasets/lay_out_dataset.py vehicleid VehicleID vehicleid --test 800    train, test
+  tools/datasets/lay_out_dataset.py inat iNaturalist inat                       train, test; categories
 
 What it reads, below ROOT:
   sop        Ebay_train.txt, Ebay_test.txt: image_id class_id super_class_id path, a line of names first
