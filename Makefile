@@ -19,6 +19,8 @@ KILLS ?= 100
 # Seconds of `make fuzz` for all targets together.
 SECONDS ?= 600
 
+# Two targets would build in one folder at once; each uses all JOBS by itself.
+.NOTPARALLEL:
 .PHONY: all configure setup demo install deb test test-golden test-gpu test-sanitizers test-kills test-faults fuzz \
   bench gpu-proof gpu-package profile-step profile-loss format lint help
 
@@ -42,13 +44,15 @@ demo: configure
 # Builds only if nothing is built yet: `make && sudo make install` must leave no files of root's here. Others
 # must be able to enter the folders, whatever the user's umask is.
 install:
+	@[ -e "$(BUILD)/man/rankine-bench.1" ] || [ -z "$$SUDO_UID" ] || \
+	  { echo "error: nothing is built yet; run make first, without sudo" >&2; exit 2; }
 	@[ -e "$(BUILD)/man/rankine-bench.1" ] || $(MAKE) --no-print-directory all
 	@umask 022 && cmake --install "$(BUILD)" --prefix "$(patsubst ~/%,$(HOME)/%,$(PREFIX))"
 	@rm -f "$(BUILD)/install_manifest.txt"
 
 deb:
 	@tools/scripts/setup.sh deb
-	@$(MAKE) --no-print-directory all BUILD="$(BUILD)-deb" OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(OPTIONS)'
+	@$(MAKE) --no-print-directory all BUILD="$(BUILD)-deb" OPTIONS='-DRK_NATIVE=OFF -DBUILD_TESTING=OFF $(subst ','\'',$(OPTIONS))'
 	@umask 022 && cpack --config "$(BUILD)-deb/CPackConfig.cmake" -B "$(BUILD)-deb"
 
 # Tests run in parallel: threads that spin while they wait would take other tests' processors. One more than
@@ -65,6 +69,7 @@ test-gpu: configure
 	@tools/scripts/test_gpu.sh "$(BUILD)" $(JOBS) $(SEEDS)
 
 test-sanitizers:
+	@tools/scripts/setup.sh ci
 	@tools/scripts/test_sanitizers.sh address $(JOBS)
 	@if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then \
 	  tools/scripts/test_sanitizers.sh gpu $(JOBS); \
@@ -89,7 +94,8 @@ bench: all
 gpu-proof:
 	@BUILD="$(BUILD)" tools/scripts/gpu_proof.sh $(PIECE)
 
-gpu-package: setup
+gpu-package:
+	@tools/scripts/setup.sh
 	@JOBS=$(JOBS) tools/scripts/pack_gpu.sh
 
 profile-step:

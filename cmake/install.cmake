@@ -31,6 +31,7 @@ add_dependencies(programs manuals)
 
 install(DIRECTORY recipes DESTINATION share/rankine)
 install(DIRECTORY docs DESTINATION share/doc/rankine)  # beside README.md, which links to it as docs/
+install(DIRECTORY bench/results DESTINATION share/doc/rankine/bench)
 install(FILES README.md CHANGELOG.md CITATION.cff LICENSE DESTINATION share/doc/rankine)
 
 # No package of code compiled for this machine's processor: others could meet illegal instructions.

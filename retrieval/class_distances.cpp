@@ -1,5 +1,6 @@
 #include "retrieval/class_distances.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "retrieval/passes/undefined.h"
 
@@ -146,12 +147,10 @@ ClassDistances class_distances(const Context& context, const EmbeddingView& set,
   for (std::int64_t first = 0; first < std::ssize(classes); first += together) {
     const std::int64_t count = std::min<std::int64_t>(together, std::ssize(classes) - first);
     parallel_for(context.threads(), count, [&](std::int64_t c, int member) {
-      summaries[static_cast<std::size_t>(c)] =
-          summarise(classes[static_cast<std::size_t>(first + c)],
-                    scratch[static_cast<std::size_t>(member)], centre(c));
+      summaries[at(c)] = summarise(classes[at(first + c)], scratch[at(member)], centre(c));
     });
     for (std::int64_t c = 0; c < count; ++c) {
-      const ClassSummary& summary = summaries[static_cast<std::size_t>(c)];
+      const ClassSummary& summary = summaries[at(c)];
       if (summary.intra) {
         intra += *summary.intra;
         ++pairs;

@@ -1,6 +1,7 @@
 #include "retrieval/nearest.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "retrieval/passes/largest_score.h"
 #include "retrieval/passes/score_tiles.h"
@@ -91,7 +92,7 @@ class BestOfTiles final : public TileVisitor {
       std::pop_heap(room.begin(), room.end(), before);
       --count;
     }
-    room[static_cast<std::size_t>(count++)] = next;
+    room[at(count++)] = next;
     std::push_heap(room.begin(), room.begin() + count, before);
   }
 

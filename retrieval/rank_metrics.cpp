@@ -1,5 +1,7 @@
 #include "retrieval/rank_metrics.h"
 
+#include "engine/base/integers.h"
+
 namespace rk {
 
 RankMetrics rank_metrics(std::span<const std::int32_t> counts) {
@@ -7,7 +9,7 @@ RankMetrics rank_metrics(std::span<const std::int32_t> counts) {
   double all = 0, within = 0;
   std::int64_t hits = 0;
   for (std::int64_t j = 1; j <= relevant; ++j) {
-    const std::int64_t rank = j + counts[static_cast<std::size_t>(j - 1)];
+    const std::int64_t rank = j + counts[at(j - 1)];
     const double precision = static_cast<double>(j) / static_cast<double>(rank);
     all += precision;
     if (rank <= relevant) {

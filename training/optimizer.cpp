@@ -1,6 +1,7 @@
 #include "training/optimizer.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "kernels/flush_denormals.h"
 #include "kernels/launch.h"
@@ -227,7 +228,7 @@ double square_sum(const Context& context, const float* gradients, std::int64_t c
   std::array<double, kPieces> sums{};
   parallel_for(context.threads(), kPieces, [&](std::int64_t piece, int) {
     const std::int64_t begin = count * piece / kPieces, end = count * (piece + 1) / kPieces;
-    sums[static_cast<std::size_t>(piece)] = squares_of(gradients + begin, end - begin);
+    sums[at(piece)] = squares_of(gradients + begin, end - begin);
   });
   double total = 0;
   for (double sum : sums) total += sum;

@@ -116,95 +116,140 @@ bool undo_runs(std::span<const std::byte> file, std::size_t at, bool halves, std
   return true;
 }
 
+// What the headers say, checked against the file's size as far as the palette.
+struct Layout {
+  int width = 0, height = 0;
+  bool top_down = false;
+  std::uint32_t bits = 0;                      // of a pixel
+  bool runs = false;                           // RLE8 or RLE4
+  std::array<std::size_t, 3> place = kStored;  // bytes of red, green and blue in a pixel
+  std::uint64_t palette_at = 0, colours = 0;   // 0 colours: pixels are no indices
+  std::size_t entry_bytes = 4;                 // of the palette
+  std::uint64_t pixels_at = 0;
+
+  bool indexed() const { return bits < 24; }
+};
+
+// Refuses what is not decoded here, too.
+class HeaderReader {
+ public:
+  HeaderReader(std::span<const std::byte> file, const std::string& name)
+      : file_(file), name_(name) {}
+
+  Layout read() {
+    need(kFileHeader + kCoreHeader);
+    const std::uint64_t info_bytes = word(file_, kFileHeader);
+    const bool core = info_bytes == kCoreHeader;
+    if (!core && info_bytes < kInfoHeader) {
+      fail<InputError>("{}: BMP with a header of {} bytes; convert it to PNG", name_, info_bytes);
+    }
+    if (!core) need(kFileHeader + kInfoHeader);
+    Layout out;
+    out.bits = half_word(file_, core ? 24 : 28);
+    const std::uint32_t compression = core ? 0 : word(file_, 30);
+    out.runs = (compression == kRuns8 && out.bits == 8) || (compression == kRuns4 && out.bits == 4);
+    const bool indexed = out.bits == 1 || out.bits == 4 || out.bits == 8;
+    const bool plain = compression == 0 && (indexed || out.bits == 24 || out.bits == 32);
+    const bool masked = compression == kMasks && out.bits == 32;
+    if (!out.runs && !plain && !(masked && read_masks(out))) {
+      fail<InputError>("{}: BMP of {} bits with compression {}; convert it to PNG", name_, out.bits,
+                       compression);
+    }
+    read_size(core, out);
+    // With the first version of the header the masks follow it, else they are in it.
+    const bool masks_behind = masked && info_bytes == kInfoHeader;
+    out.palette_at = kFileHeader + info_bytes + (masks_behind ? kMasksBytes : 0);
+    out.entry_bytes = core ? 3 : 4;
+    if (indexed) {
+      const std::uint64_t stated = core ? 0 : word(file_, 46);
+      out.colours = stated == 0 ? std::uint64_t{1} << out.bits : stated;
+    }
+    if (out.colours > kMostColours) corrupt("more than 256 colours");
+    out.pixels_at = word(file_, 10);
+    // Some writers state no place, or that of the palette.
+    if (out.pixels_at == 0 || out.pixels_at == out.palette_at) {
+      out.pixels_at = out.palette_at + out.entry_bytes * out.colours;
+    }
+    if (out.pixels_at < out.palette_at) corrupt("the header runs into the pixels");
+    return out;
+  }
+
+  [[noreturn]] void corrupt(const char* what) const {
+    fail<InputError>("{}: corrupt BMP ({}); copy it again or remove it", name_, what);
+  }
+  void need(std::size_t bytes) const {
+    if (file_.size() < bytes) corrupt("the file ends too early");
+  }
+
+ private:
+  // Whether the masks are whole bytes.
+  bool read_masks(Layout& out) const {
+    need(kFileHeader + kInfoHeader + kMasksBytes);
+    bool whole = true;
+    for (std::size_t c = 0; c < out.place.size(); ++c) {
+      const std::uint32_t mask = word(file_, kFileHeader + kInfoHeader + 4 * c);
+      const int low = std::countr_zero(mask);
+      whole = whole && low % 8 == 0 && mask >> (low & 31) == 255;
+      out.place[c] = static_cast<std::size_t>(low / 8);
+    }
+    return whole;
+  }
+
+  void read_size(bool core, Layout& out) const {
+    const auto width = static_cast<std::int32_t>(core ? half_word(file_, 18) : word(file_, 18));
+    const auto height = static_cast<std::int32_t>(core ? half_word(file_, 20) : word(file_, 22));
+    out.top_down = height < 0;
+    const long long tall = out.top_down ? -static_cast<long long>(height) : height;
+    check_image_size(width, tall, name_);
+    out.width = width;
+    out.height = static_cast<int>(tall);
+  }
+
+  std::span<const std::byte> file_;
+  const std::string& name_;
+};
+
 }  // namespace
 
 void decode_bmp(std::span<const std::byte> file, const std::string& name, Image& out) {
-  const auto corrupt = [&](const char* what) {
-    fail<InputError>("{}: corrupt BMP ({}); copy it again or remove it", name, what);
-  };
-  const auto need = [&](std::size_t bytes) {
-    if (file.size() < bytes) corrupt("the file ends too early");
-  };
-  need(kFileHeader + kCoreHeader);
-  const std::uint64_t info_bytes = word(file, kFileHeader);
-  const bool core = info_bytes == kCoreHeader;
-  if (!core && info_bytes < kInfoHeader) {
-    fail<InputError>("{}: BMP with a header of {} bytes; convert it to PNG", name, info_bytes);
-  }
-  if (!core) need(kFileHeader + kInfoHeader);
-  const auto width = static_cast<std::int32_t>(core ? half_word(file, 18) : word(file, 18));
-  const auto signed_height = static_cast<std::int32_t>(core ? half_word(file, 20) : word(file, 22));
-  const std::uint32_t bits = half_word(file, core ? 24 : 28);
-  const std::uint32_t compression = core ? 0 : word(file, 30);
-  const std::uint64_t stated_colours = core ? 0 : word(file, 46);
-  const bool indexed = bits == 1 || bits == 4 || bits == 8;
-  const bool runs = (compression == kRuns8 && bits == 8) || (compression == kRuns4 && bits == 4);
-  std::array<std::size_t, 3> place = kStored;
-  bool known = runs || (compression == 0 && (indexed || bits == 24 || bits == 32));
-  const bool masked = compression == kMasks && bits == 32;
-  if (masked) {
-    need(kFileHeader + kInfoHeader + kMasksBytes);
-    known = true;
-    for (std::size_t c = 0; c < place.size(); ++c) {
-      const std::uint32_t mask = word(file, kFileHeader + kInfoHeader + 4 * c);
-      const int low = std::countr_zero(mask);
-      known = known && low % 8 == 0 && mask >> (low & 31) == 255;
-      place[c] = static_cast<std::size_t>(low / 8);
-    }
-  }
-  if (!known) {
-    fail<InputError>("{}: BMP of {} bits with compression {}; convert it to PNG", name, bits,
-                     compression);
-  }
-  const bool top_down = signed_height < 0;
-  const long long tall = top_down ? -static_cast<long long>(signed_height) : signed_height;
-  check_image_size(width, tall, name);
-
-  const bool masks_behind = masked && info_bytes == kInfoHeader;  // else inside the header
-  const std::uint64_t palette_at = kFileHeader + info_bytes + (masks_behind ? kMasksBytes : 0);
-  const std::uint64_t most = indexed ? std::uint64_t{1} << bits : 0;
-  const std::uint64_t colours = !indexed ? 0 : stated_colours == 0 ? most : stated_colours;
-  if (colours > kMostColours) corrupt("more than 256 colours");
-  const std::size_t entry_bytes = core ? 3 : 4;
-  std::uint64_t pixels_at = word(file, 10);
-  // Some writers state no place, or that of the palette.
-  if (pixels_at == 0 || pixels_at == palette_at) pixels_at = palette_at + entry_bytes * colours;
-  if (pixels_at < palette_at) corrupt("the header runs into the pixels");
-
-  const int height = static_cast<int>(tall);
+  HeaderReader header(file, name);
+  const Layout layout = header.read();
+  const int width = layout.width, height = layout.height;
   const auto stored_row = [&](std::int64_t y) {
-    return out.row(static_cast<int>(top_down ? y : height - 1 - y));
+    return out.row(static_cast<int>(layout.top_down ? y : height - 1 - y));
   };
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
   std::array<Colour, kMostColours> palette{};
-  if (indexed) palette = read_palette(file, palette_at, entry_bytes, colours, bits);
-  if (runs) {
+  if (layout.indexed()) {
+    palette =
+        read_palette(file, layout.palette_at, layout.entry_bytes, layout.colours, layout.bits);
+  }
+  if (layout.runs) {
     resize_picture(out, width, height, name);
     const auto put = [&](std::int64_t pixel, unsigned index) {
       std::memcpy(stored_row(pixel / width) + 3 * (pixel % width), palette[index].data(), 3);
     };
-    if (!undo_runs(file, pixels_at, bits == 4, width, std::int64_t{width} * height, put)) {
-      corrupt("its pixels end too early");
+    if (!undo_runs(file, layout.pixels_at, layout.bits == 4, width, std::int64_t{width} * height,
+                   put)) {
+      header.corrupt("its pixels end too early");
     }
     return;
   }
-  const std::uint64_t row_bytes = (static_cast<std::uint64_t>(width) * bits + 31) / 32 * 4;
-  if (pixels_at + row_bytes * static_cast<std::uint64_t>(tall) > file.size()) {
-    corrupt("the file ends too early");
-  }
+  const std::uint64_t row_bytes = (static_cast<std::uint64_t>(width) * layout.bits + 31) / 32 * 4;
+  header.need(layout.pixels_at + row_bytes * static_cast<std::uint64_t>(height));
   resize_picture(out, width, height, name);
+  const auto* pixels = reinterpret_cast<const std::uint8_t*>(file.data()) + layout.pixels_at;
   for (int y = 0; y < height; ++y) {
-    const std::uint8_t* in = bytes + pixels_at + static_cast<std::uint64_t>(y) * row_bytes;
+    const std::uint8_t* in = pixels + static_cast<std::uint64_t>(y) * row_bytes;
     std::uint8_t* rgb = stored_row(y);
     for (int x = 0; x < width; ++x, rgb += 3) {
-      const std::size_t bit = static_cast<std::size_t>(x) * bits;
+      const std::size_t bit = static_cast<std::size_t>(x) * layout.bits;
       const std::uint8_t* stored = in + bit / 8;
-      if (indexed) {
+      if (layout.indexed()) {
         // The leftmost pixel is in the highest bits of a byte.
-        const unsigned index = (*stored >> (8 - bits - bit % 8)) & ((1U << bits) - 1);
+        const unsigned index = (*stored >> (8 - layout.bits - bit % 8)) & ((1U << layout.bits) - 1);
         std::memcpy(rgb, palette[index].data(), 3);
       } else {
-        for (std::size_t c = 0; c < place.size(); ++c) rgb[c] = stored[place[c]];
+        for (std::size_t c = 0; c < 3; ++c) rgb[c] = stored[layout.place[c]];
       }
     }
   }

@@ -14,6 +14,7 @@
 #include "data/images/decode.h"
 #include "data/images/decoders.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
 
@@ -72,8 +73,7 @@ class JpegDecoder {
       // Each scan of a progressive file is a pass over the whole picture, even if it has few bytes.
       if (decoder.info_.input_scan_number > kMaxScans) decoder.stop("more than 100 scans");
       for (int i = 0; i < decoder.info_.comps_in_scan; ++i) {
-        decoder.seen_[static_cast<std::size_t>(decoder.info_.cur_comp_info[i]->component_index)] =
-            true;
+        decoder.seen_[at(decoder.info_.cur_comp_info[i]->component_index)] = true;
       }
     };
   }
@@ -115,7 +115,7 @@ class JpegDecoder {
       // end of the picture wherever it comes.
       if (jpeg_has_multiple_scans(&info_) == FALSE) return;
       for (int c = 0; c < info_.num_components; ++c) {
-        if (!seen_[static_cast<std::size_t>(c)]) stop("a component has no scan");
+        if (!seen_[at(c)]) stop("a component has no scan");
       }
     });
   }

@@ -1,6 +1,7 @@
 #include "data/images/resize.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 
 #include <algorithm>
 #include <array>
@@ -47,17 +48,17 @@ Taps make_taps(int in, int out, int begin, int count) {
     double sum = 0.0;
     for (int i = 0; i < length; ++i) {
       const double weight = std::max(0.0, 1.0 - std::abs((i + first - centre + 0.5) * reciprocal));
-      exact[static_cast<std::size_t>(i)] = weight;
+      exact[at(i)] = weight;
       sum += weight;
     }
     std::uint32_t* rounded = taps.weights.data() + static_cast<std::size_t>(x) * taps.stride;
     for (int i = 0; i < length; ++i) {
-      const double weight = exact[static_cast<std::size_t>(i)];
+      const double weight = exact[at(i)];
       rounded[i] = static_cast<std::uint32_t>(0.5 + (sum != 0.0 ? weight / sum : weight) *
                                                         (1 << kPrecision));
     }
-    taps.first[static_cast<std::size_t>(x)] = first;
-    taps.lengths[static_cast<std::size_t>(x)] = length;
+    taps.first[at(x)] = first;
+    taps.lengths[at(x)] = length;
   }
   return taps;
 }
@@ -148,9 +149,9 @@ void filter_strip(const std::uint32_t* strip, int origin, const Taps& taps, int 
                   std::uint32_t* results) {
   for (int x = 0; x < columns; ++x) {
     const std::uint32_t* weights = taps.of(x);
-    const int length = taps.lengths[static_cast<std::size_t>(x)];
+    const int length = taps.lengths[at(x)];
     const std::uint32_t* column =
-        strip + static_cast<std::size_t>(taps.first[static_cast<std::size_t>(x)] - origin) * kRows;
+        strip + static_cast<std::size_t>(taps.first[at(x)] - origin) * kRows;
     Words red = Words{} + kHalf;
     Words green = red;
     Words blue = red;
@@ -176,8 +177,8 @@ void horizontal_pass(const View& in, int height, int origin, const Taps& taps, I
     std::array<std::uint8_t*, kRows> targets;
     for (int r = 0; r < kRows; ++r) {
       const int row = std::min(y + r, height - 1);  // a short group repeats its last row
-      rows[static_cast<std::size_t>(r)] = in.at(0, row);
-      targets[static_cast<std::size_t>(r)] = out.row(row);
+      rows[at(r)] = in.at(0, row);
+      targets[at(r)] = out.row(row);
     }
     load_strip(rows, columns, strip.as<std::uint32_t>());
     filter_strip(strip.as<std::uint32_t>(), origin, taps, out.width(), results.as<std::uint32_t>());
@@ -206,8 +207,8 @@ void vertical_pass(const View& in, int origin, const Taps& taps, Image& out) {
   const std::size_t bytes = out.row_bytes();
   for (int y = 0; y < out.height(); ++y) {
     const std::uint32_t* weights = taps.of(y);
-    const int first = taps.first[static_cast<std::size_t>(y)] - origin;
-    const int length = taps.lengths[static_cast<std::size_t>(y)];
+    const int first = taps.first[at(y)] - origin;
+    const int length = taps.lengths[at(y)];
     std::uint8_t* row = out.row(y);
     std::size_t begin = 0;
     for (; begin + 64 <= bytes; begin += 64) {

@@ -1,17 +1,17 @@
 #include "data/loader/picture_cache.h"
 
+#include "engine/base/integers.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace rk {
 
 PictureCache::PictureCache(const Dataset& data, std::int64_t max_bytes)
-    : data_(data),
-      max_bytes_(max_bytes),
-      kept_(new std::atomic<const Image*>[static_cast<std::size_t>(data.size())]()) {}
+    : data_(data), max_bytes_(max_bytes), kept_(new std::atomic<const Image*>[at(data.size())]()) {}
 
 PictureCache::~PictureCache() {
-  for (std::int64_t i = 0; i < data_.size(); ++i) delete kept_[static_cast<std::size_t>(i)].load();
+  for (std::int64_t i = 0; i < data_.size(); ++i) delete kept_[at(i)].load();
 }
 
 std::int64_t PictureCache::count() const {
@@ -20,7 +20,7 @@ std::int64_t PictureCache::count() const {
 }
 
 const Image& PictureCache::get(std::int64_t index, Image& own) {
-  std::atomic<const Image*>& place = kept_[static_cast<std::size_t>(index)];
+  std::atomic<const Image*>& place = kept_[at(index)];
   if (const Image* kept = place.load(std::memory_order_acquire)) return *kept;
   own = Image();  // free it first: two of the largest pictures take a gigabyte
   own = data_.load(index);

@@ -3,6 +3,7 @@
 #include "data/spec.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/random_stream.h"
 
 #include <algorithm>
@@ -34,8 +35,7 @@ class ClassFiller {
     std::int64_t place = first;
     // A second round happens only if one round gives fewer images than places.
     for (std::int64_t turn = 0; place < first + count; ++turn) {
-      const std::int64_t label =
-          classes[static_cast<std::size_t>(order[static_cast<std::size_t>(turn % total)])];
+      const std::int64_t label = classes[at(order[static_cast<std::size_t>(turn % total)])];
       place += take(label, turn / total, epoch, batch, place, first + count - place, draws);
     }
   }
@@ -45,7 +45,7 @@ class ClassFiller {
   // previous one stopped, and begins again at the class's first: none repeats before all were used.
   std::int64_t take(std::int64_t label, std::int64_t round, std::int64_t epoch, std::int64_t batch,
                     std::int64_t place, std::int64_t room, std::span<Draw> draws) const {
-    const std::vector<std::int64_t>& members = data_.members()[static_cast<std::size_t>(label)];
+    const std::vector<std::int64_t>& members = data_.members()[at(label)];
     const auto n = static_cast<std::int64_t>(members.size());
     const std::int64_t whole = per_class_ > 0 ? per_class_ : n;
     const std::int64_t count = std::min(whole, room);
@@ -54,9 +54,8 @@ class ClassFiller {
                      CounterRandom(seed_, random_stream(RandomUse::kImageOrder, epoch),
                                    static_cast<std::uint64_t>((batch << 36) + label)));
     for (std::int64_t j = 0; j < count; ++j) {
-      const std::int64_t member = order[static_cast<std::size_t>((round * whole + j) % n)];
-      draws[static_cast<std::size_t>(place + j)] = {members[static_cast<std::size_t>(member)],
-                                                    batch * batch_size_ + place + j};
+      const std::int64_t member = order[at((round * whole + j) % n)];
+      draws[at(place + j)] = {members[at(member)], batch * batch_size_ + place + j};
     }
     return count;
   }
@@ -116,7 +115,7 @@ class CategorySampler : public Sampler {
     classes_.resize(request.data.categories().size());
     for (std::size_t c = 0; c < request.data.classes().size(); ++c) {
       const std::int64_t category = request.data.classes()[c].category;
-      classes_[static_cast<std::size_t>(category)].push_back(static_cast<std::int64_t>(c));
+      classes_[at(category)].push_back(static_cast<std::int64_t>(c));
     }
     std::erase_if(classes_, [](const auto& classes) { return classes.empty(); });
     for (std::size_t a = 0; a < classes_.size(); ++a) {
@@ -141,8 +140,7 @@ class CategorySampler : public Sampler {
         random_order(pairs, turn % pairs + 1,
                      CounterRandom(seed_, random_stream(RandomUse::kCategoryPairs, epoch),
                                    static_cast<std::uint64_t>(turn / pairs)));
-    const auto [a, b] =
-        pairs_[static_cast<std::size_t>(order[static_cast<std::size_t>(turn % pairs)])];
+    const auto [a, b] = pairs_[at(order[static_cast<std::size_t>(turn % pairs)])];
     const std::int64_t half = batch_size_ / 2;
     filler_.fill(classes_[a], epoch, batch, 0, 0, half, draws);
     filler_.fill(classes_[b], epoch, batch, 1, half, half, draws);

@@ -32,7 +32,7 @@ class RandomSampler : public Sampler {
                      CounterRandom(seed_, random_stream(RandomUse::kImageOrder, epoch),
                                    static_cast<std::uint64_t>(pass)));
     for (std::int64_t i = 0; i < batch_size_; ++i) {
-      draws[static_cast<std::size_t>(i)] = {order[static_cast<std::size_t>(first + i)], pass};
+      draws[at(i)] = {order[at(first + i)], pass};
     }
     return batch_size_;
   }
@@ -56,7 +56,7 @@ class SequentialSampler : public Sampler {
   std::int64_t batch(std::int64_t, std::int64_t batch, std::span<Draw> draws) const override {
     const std::int64_t first = batch * batch_size_;
     const std::int64_t count = std::min(batch_size_, size_ - first);
-    for (std::int64_t i = 0; i < count; ++i) draws[static_cast<std::size_t>(i)] = {first + i, 0};
+    for (std::int64_t i = 0; i < count; ++i) draws[at(i)] = {first + i, 0};
     return count;
   }
 

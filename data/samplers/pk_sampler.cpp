@@ -47,7 +47,7 @@ class PkSampler : public Sampler {
                      CounterRandom(seed_, random_stream(RandomUse::kClassOrder, epoch),
                                    static_cast<std::uint64_t>(pass)));
     for (std::int64_t i = 0; i < classes_per_batch_; ++i) {
-      draw_class(epoch, pass, classes[static_cast<std::size_t>(first + i)],
+      draw_class(epoch, pass, classes[at(first + i)],
                  draws.subspan(static_cast<std::size_t>(i * k_), static_cast<std::size_t>(k_)));
     }
     return batch_size();
@@ -125,7 +125,7 @@ class PkSampler : public Sampler {
 
   void draw_class(std::int64_t epoch, std::int64_t pass, std::int64_t label,
                   std::span<Draw> draws) const {
-    const std::vector<std::int64_t>& members = data_.members()[static_cast<std::size_t>(label)];
+    const std::vector<std::int64_t>& members = data_.members()[at(label)];
     const auto n = static_cast<std::int64_t>(members.size());
     // One random order of the class's images serves `lasts` passes; the n mod k images left over
     // are not used until the next order.
@@ -136,9 +136,8 @@ class PkSampler : public Sampler {
                      CounterRandom(seed_, random_stream(RandomUse::kImageOrder, epoch),
                                    static_cast<std::uint64_t>((pass / lasts << 36) + label)));
     for (std::int64_t j = 0; j < k_; ++j) {
-      const std::int64_t member = order[static_cast<std::size_t>((first + j) % n)];
-      draws[static_cast<std::size_t>(j)] = {members[static_cast<std::size_t>(member)],
-                                            pass * k_ + j};
+      const std::int64_t member = order[at((first + j) % n)];
+      draws[at(j)] = {members[at(member)], pass * k_ + j};
     }
   }
 

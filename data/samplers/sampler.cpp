@@ -3,6 +3,7 @@
 #include "data/samplers/samplers.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/nearest.h"
 
 #include <algorithm>
@@ -50,8 +51,7 @@ std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, Counte
   std::vector<std::int64_t> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   for (std::int64_t i = 0; i < take; ++i) {
-    std::swap(order[static_cast<std::size_t>(i)],
-              order[static_cast<std::size_t>(i + random.below(n - i))]);
+    std::swap(order[at(i)], order[at(i + random.below(n - i))]);
   }
   return order;
 }

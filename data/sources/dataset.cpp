@@ -3,6 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/fnv1a.h"
+#include "engine/base/integers.h"
 
 #include <algorithm>
 #include <utility>
@@ -69,7 +70,7 @@ Dataset::Dataset(std::string name, std::vector<DataItem> items, std::vector<Data
     const std::int64_t label = items_[i].label;
     expect(label >= 0 && label < static_cast<std::int64_t>(classes_.size()),
            "[dataset] expected labels below {}, got {}", classes_.size(), label);
-    members_[static_cast<std::size_t>(label)].push_back(static_cast<std::int64_t>(i));
+    members_[at(label)].push_back(static_cast<std::int64_t>(i));
   }
 }
 
@@ -88,15 +89,15 @@ bool Dataset::is_one_class() const {
 }
 
 std::int64_t Dataset::category(std::int64_t index) const {
-  return classes_[static_cast<std::size_t>(label(index))].category;
+  return classes_[at(label(index))].category;
 }
 
 Image Dataset::load(std::int64_t index) const {
-  return source_->load(item(index), classes_[static_cast<std::size_t>(label(index))]);
+  return source_->load(item(index), classes_[at(label(index))]);
 }
 
 std::string Dataset::item_name(std::int64_t index) const {
-  return source_->name(item(index), classes_[static_cast<std::size_t>(label(index))]);
+  return source_->name(item(index), classes_[at(label(index))]);
 }
 
 std::uint64_t Dataset::fingerprint() const {
@@ -120,19 +121,19 @@ Dataset Dataset::select(const std::vector<std::int64_t>& classes) const {
   std::vector<std::string> categories;
   std::vector<std::int64_t> new_category(categories_.size(), -1);
   for (const std::int64_t c : classes) {
-    new_label[static_cast<std::size_t>(c)] = static_cast<std::int64_t>(kept.size());
-    kept.push_back(classes_[static_cast<std::size_t>(c)]);
+    new_label[at(c)] = static_cast<std::int64_t>(kept.size());
+    kept.push_back(classes_[at(c)]);
     if (kept.back().category < 0) continue;
-    std::int64_t& category = new_category[static_cast<std::size_t>(kept.back().category)];
+    std::int64_t& category = new_category[at(kept.back().category)];
     if (category < 0) {
       category = static_cast<std::int64_t>(categories.size());
-      categories.push_back(categories_[static_cast<std::size_t>(kept.back().category)]);
+      categories.push_back(categories_[at(kept.back().category)]);
     }
     kept.back().category = category;
   }
   std::vector<DataItem> items;
   for (const DataItem& old : items_) {
-    const std::int64_t label = new_label[static_cast<std::size_t>(old.label)];
+    const std::int64_t label = new_label[at(old.label)];
     if (label < 0) continue;
     items.push_back(old);
     items.back().label = label;
@@ -166,7 +167,7 @@ Dataset Dataset::merge(std::int64_t each) const {
     begin = end;
   }
   std::vector<DataItem> items = items_;
-  for (DataItem& item : items) item.label = new_label[static_cast<std::size_t>(item.label)];
+  for (DataItem& item : items) item.label = new_label[at(item.label)];
   Dataset out(name_, std::move(items), std::move(merged), categories_, source_);
   out.part_ = part_;
   out.left_out_ = left_out_;

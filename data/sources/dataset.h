@@ -13,6 +13,7 @@
 
 #include "data/images/image.h"
 #include "data/spec.h"
+#include "engine/base/integers.h"
 
 #include <cstdint>
 #include <map>
@@ -114,7 +115,7 @@ class Dataset {
   Dataset merge(std::int64_t each) const;
 
  private:
-  const DataItem& item(std::int64_t index) const { return items_[static_cast<std::size_t>(index)]; }
+  const DataItem& item(std::int64_t index) const { return items_[at(index)]; }
 
   std::string name_;
   std::vector<DataItem> items_;

@@ -5,6 +5,7 @@
 #include "data/sources/glyphs.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/nearest.h"
 #include "engine/base/note.h"
 #include "engine/base/random.h"
@@ -128,8 +129,7 @@ std::vector<std::int64_t> divide(const DataSpec& spec, const HoldOut& how, std::
   if (how.random) {
     CounterRandom random(how.seed, random_stream(RandomUse::kHoldOut), 0);
     for (std::size_t i = order.size(); i > 1; --i) {
-      std::swap(order[i - 1],
-                order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+      std::swap(order[i - 1], order[at(random.below(static_cast<std::int64_t>(i)))]);
     }
   }
   const auto rounded =

@@ -1,6 +1,7 @@
 #include "engine/base/random.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 
 #include <cmath>
 #include <numbers>
@@ -32,7 +33,7 @@ std::uint32_t CounterRandom::next() {
     ++counter_[0];
     used_ = 0;
   }
-  return block_[static_cast<std::size_t>(used_++)];
+  return block_[at(used_++)];
 }
 
 double CounterRandom::uniform() {

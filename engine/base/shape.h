@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 
 #include <array>
 #include <cstddef>
@@ -36,16 +37,14 @@ class Shape {
   void append(std::int64_t dim) {
     expect(rank_ < kMaxRank, "[shape] expected at most {} dimensions", kMaxRank);
     expect(dim >= 0, "[shape] expected a size >= 0, got {}", dim);
-    dims_[static_cast<std::size_t>(rank_++)] = dim;
+    dims_[at(rank_++)] = dim;
   }
 
   constexpr int rank() const { return rank_; }
-  constexpr std::int64_t operator[](int axis) const {
-    return dims_[static_cast<std::size_t>(axis)];
-  }
+  constexpr std::int64_t operator[](int axis) const { return dims_[at(axis)]; }
   constexpr std::int64_t elements() const {
     std::int64_t product = 1;
-    for (int i = 0; i < rank_; ++i) product *= dims_[static_cast<std::size_t>(i)];
+    for (int i = 0; i < rank_; ++i) product *= dims_[at(i)];
     return product;
   }
   constexpr bool operator==(const Shape& other) const {

@@ -97,7 +97,7 @@ TileProduct::~TileProduct() = default;
 
 void TileProduct::pack(int member, const float* b, void* packed) const {
   [[maybe_unused]] const OneThread alone;
-  Lane& lane = state_->lanes[static_cast<std::size_t>(member)];
+  Lane& lane = state_->lanes[at(member)];
   lane.b_rows.set_data_handle(const_cast<float*>(b));
   lane.b.set_data_handle(packed);
   state_->packing.execute(lane.stream, {{DNNL_ARG_FROM, lane.b_rows},
@@ -107,7 +107,7 @@ void TileProduct::pack(int member, const float* b, void* packed) const {
 
 void TileProduct::run(int member, const float* a, const void* packed, float* c) const {
   [[maybe_unused]] const OneThread alone;
-  Lane& lane = state_->lanes[static_cast<std::size_t>(member)];
+  Lane& lane = state_->lanes[at(member)];
   lane.a.set_data_handle(const_cast<float*>(a));
   lane.b.set_data_handle(const_cast<void*>(packed));
   lane.c.set_data_handle(c);

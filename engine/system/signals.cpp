@@ -1,5 +1,7 @@
 #include "engine/system/signals.h"
 
+#include "engine/base/integers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +52,7 @@ void say(const std::array<char, 512>& line, std::size_t size) {
 }
 
 extern "C" void receive_signal(int signal) {
-  const Lines& now_in_use = lines[static_cast<std::size_t>(in_use.load())];
+  const Lines& now_in_use = lines[at(in_use.load())];
   if (signal == SIGINT) {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -102,7 +104,7 @@ void install_signal_handlers() {
 
 void set_stop_messages(const StopMessages& words) {
   const int next = 1 - in_use.load();
-  Lines& to = lines[static_cast<std::size_t>(next)];
+  Lines& to = lines[at(next)];
   to.first_size = set_line(to.first, words.first);
   to.second_size = set_line(to.second, words.second);
   in_use.store(next);

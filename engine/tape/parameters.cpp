@@ -40,7 +40,7 @@ template <class F> void for_each_element(const WeightOrder& order, const Shape& 
   // for every element.
   std::vector<std::int64_t> of_input(static_cast<std::size_t>(shape[1]));
   for (std::int64_t i = 0; i < shape[1]; ++i) {
-    of_input[static_cast<std::size_t>(i)] = stored_index(order, shape, 0, i, 0);
+    of_input[at(i)] = stored_index(order, shape, 0, i, 0);
   }
   const std::int64_t pixels = shape[2] * shape[3];
   const std::int64_t of_pixel = stored_index(order, shape, 0, 0, 1);
@@ -79,8 +79,7 @@ std::vector<float> orthogonal(std::int64_t rows, std::int64_t columns, CounterRa
   std::vector<float> out(static_cast<std::size_t>(rows * columns));
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; ++c) {
-      out[static_cast<std::size_t>(r * columns + c)] =
-          static_cast<float>(tall ? row(c)[r] : row(r)[c]);
+      out[at(r * columns + c)] = static_cast<float>(tall ? row(c)[r] : row(r)[c]);
     }
   }
   return out;
@@ -99,7 +98,7 @@ std::vector<float> draw(const Parameters::Entry& entry, std::uint64_t seed, int 
     parallel_for(threads, divide_up(count, kBlock), [&](std::int64_t block, int) {
       CounterRandom random(seed, stream, first + static_cast<std::uint64_t>(block));
       for (std::int64_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
-        values[static_cast<std::size_t>(i)] = static_cast<float>(one(random));
+        values[at(i)] = static_cast<float>(one(random));
       }
     });
   };
@@ -148,7 +147,7 @@ ParameterId Parameters::declare(const std::string& name, const Shape& shape, Ini
 }
 
 void Parameters::store_as(ParameterId id, WeightOrder order) {
-  Entry& e = entries_[static_cast<std::size_t>(id)];
+  Entry& e = entries_[at(id)];
   expect(!allocated_ || e.order == order,
          "[parameters] {} is stored in another order; expected lay_out() before allocate()",
          e.name);
@@ -219,7 +218,7 @@ void Parameters::download_gradients() {
 }
 
 float* Parameters::device_buffer(BufferId id) const {
-  return device_statistics() + buffer_entries_[static_cast<std::size_t>(id)].offset;
+  return device_statistics() + buffer_entries_[at(id)].offset;
 }
 
 void Parameters::initialise(const Context& context, std::uint64_t seed) {
@@ -236,15 +235,15 @@ void Parameters::initialise(const Context& context, std::uint64_t seed) {
 }
 
 float* Parameters::buffer(BufferId id) const {
-  return buffers_.as<float>() + buffer_entries_[static_cast<std::size_t>(id)].offset;
+  return buffers_.as<float>() + buffer_entries_[at(id)].offset;
 }
 
 std::int64_t& Parameters::counter(BufferId id) {
-  return counters_[static_cast<std::size_t>(buffer_entries_[static_cast<std::size_t>(id)].offset)];
+  return counters_[at(buffer_entries_[static_cast<std::size_t>(id)].offset)];
 }
 
 std::int64_t Parameters::counter(BufferId id) const {
-  return counters_[static_cast<std::size_t>(buffer_entries_[static_cast<std::size_t>(id)].offset)];
+  return counters_[at(buffer_entries_[static_cast<std::size_t>(id)].offset)];
 }
 
 std::int64_t Parameters::parameter_count() const {

@@ -11,6 +11,7 @@
 // and changes only those; upload() and download() copy between the two.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/base/shape.h"
 #include "engine/device/buffer.h"
 #include "engine/device/context.h"
@@ -119,7 +120,7 @@ class Parameters {
     std::int64_t elements() const { return shape.elements(); }
   };
   const std::vector<Entry>& entries() const { return entries_; }
-  const Entry& entry(ParameterId id) const { return entries_[static_cast<std::size_t>(id)]; }
+  const Entry& entry(ParameterId id) const { return entries_[at(id)]; }
   struct BufferEntry {
     std::string name;
     bool counter;

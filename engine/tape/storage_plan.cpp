@@ -1,6 +1,7 @@
 #include "engine/tape/storage_plan.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 
 #include <algorithm>
 #include <utility>
@@ -67,7 +68,7 @@ void StoragePlan::plan_gradients(const Tape& tape) {
       const RecordedTensor& in = tape.tensor(input.tensor);
       if (!in.wants_gradient) continue;
       StorageId& gradient = planned(input.tensor).gradient;
-      EdgeStorage& edge = edges_[static_cast<std::size_t>(n)][i];
+      EdgeStorage& edge = edges_[at(n)][i];
       if (gradient >= 0) {
         edge.accumulate = true;
         edge.others = gradient;
@@ -103,7 +104,7 @@ void StoragePlan::plan_masks(const Tape& tape) {
     if (!t.takes_masked_gradient || tensor == tape.output) continue;
     for (int n = 0; n < tape.count(); ++n) {
       const std::vector<NodeInput>& inputs = tape.at(n).inputs;
-      std::vector<EdgeStorage>& edges = edges_[static_cast<std::size_t>(n)];
+      std::vector<EdgeStorage>& edges = edges_[at(n)];
       std::size_t i = 0;
       while (i < inputs.size() && !(inputs[i].tensor == tensor && edges[i].gradient >= 0)) ++i;
       if (i == inputs.size()) continue;
@@ -111,7 +112,7 @@ void StoragePlan::plan_masks(const Tape& tape) {
       EdgeStorage& edge = edges[i];
       edge.mask = tensors_[id].gradient_masked =
           reader.masks_gradient && (!edge.accumulate || reader.adds_elsewhere);
-      const Node& node = *tape.nodes[static_cast<std::size_t>(n)];
+      const Node& node = *tape.nodes[at(n)];
       if (edge.mask && node.sums_gradient(i, edge.use())) {
         const auto bytes = static_cast<std::size_t>(t.shape[3]) * sizeof(float);
         tensors_[id].gradient_sums = edge.sums = add({bytes, backward_time(n), end()});
@@ -122,7 +123,7 @@ void StoragePlan::plan_masks(const Tape& tape) {
 }
 
 void StoragePlan::extend(StorageId storage, int time) {
-  Lifetime& life = lifetimes_[static_cast<std::size_t>(storage)];
+  Lifetime& life = lifetimes_[at(storage)];
   life.first = std::min(life.first, time);
   life.last = std::max(life.last, time);
 }

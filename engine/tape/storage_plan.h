@@ -10,6 +10,7 @@
 // gradient masks it.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/tape/arena.h"
 #include "engine/tape/node.h"
 #include "engine/tape/tape.h"
@@ -43,10 +44,8 @@ class StoragePlan {
   // Values, and gradients if these are to be computed. keep_all: nothing shares memory.
   StoragePlan(const Tape& tape, bool gradients, bool keep_all);
 
-  const TensorStorage& of(TensorId id) const { return tensors_[static_cast<std::size_t>(id)]; }
-  const std::vector<EdgeStorage>& edges_of(int node) const {
-    return edges_[static_cast<std::size_t>(node)];
-  }
+  const TensorStorage& of(TensorId id) const { return tensors_[at(id)]; }
+  const std::vector<EdgeStorage>& edges_of(int node) const { return edges_[at(node)]; }
   int backward_time(int node) const { return end() - node; }
   int end() const { return 2 * static_cast<int>(edges_.size()); }
   // Memory that is not a tensor's: nodes' own and what they share.
@@ -57,11 +56,11 @@ class StoragePlan {
   // By StorageId.
   const std::vector<Lifetime>& lifetimes() const { return lifetimes_; }
   // Valid from place() on.
-  std::size_t offset(StorageId id) const { return offsets_[static_cast<std::size_t>(id)]; }
+  std::size_t offset(StorageId id) const { return offsets_[at(id)]; }
   std::size_t bytes() const { return bytes_; }
 
  private:
-  TensorStorage& planned(TensorId id) { return tensors_[static_cast<std::size_t>(id)]; }
+  TensorStorage& planned(TensorId id) { return tensors_[at(id)]; }
   void plan_values(const Tape& tape);
   void plan_gradients(const Tape& tape);
   void plan_masks(const Tape& tape);

@@ -4,6 +4,7 @@
 // backward, gradients to those of the parameters.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/tape/program.h"
 #include "kernels/blocks/folded_block.h"
 #include "kernels/blocks/weights_block.h"
@@ -33,8 +34,8 @@ template <class Kernel> class OverFilters final : public SharedWork {
   // whether the item takes part without use().
   int add(const Item& item, bool used);
   // Available from Node::bind() on, where the node may complete the item.
-  Item& operator[](int number) { return items_[static_cast<std::size_t>(number)]; }
-  void use(int number) { used_[static_cast<std::size_t>(number)] = true; }
+  Item& operator[](int number) { return items_[at(number)]; }
+  void use(int number) { used_[at(number)] = true; }
 
   void node_planned() override { of_nodes_.push_back(items_.size()); }
   void carve(Carver& memory) override;

@@ -1,6 +1,7 @@
 #include "layers/graphs/engine_timing.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
@@ -58,7 +59,7 @@ class Tensors {
     return all;
   }
   // The graph's main output.
-  const Memory& result() const { return memory_[static_cast<std::size_t>(result_)]; }
+  const Memory& result() const { return memory_[at(result_)]; }
   DType type() const { return type_; }
 
  private:

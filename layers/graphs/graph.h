@@ -14,6 +14,7 @@
 #pragma once
 
 #include "engine/base/dtype.h"
+#include "engine/base/integers.h"
 #include "engine/base/shape.h"
 #include "engine/device/precision.h"
 
@@ -156,7 +157,7 @@ class Graph {
   // Walking ---------------------------------------------------------------------------------------
   Precision precision() const { return precision_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  const Tensor& tensor(Value value) const { return tensors_[static_cast<std::size_t>(value)]; }
+  const Tensor& tensor(Value value) const { return tensors_[at(value)]; }
   const Tensor& tensor(GraphRole role) const;  // the graph must have the role
   const std::vector<Operation>& operations() const { return operations_; }
   bool has(Op op) const;

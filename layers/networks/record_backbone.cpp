@@ -1,6 +1,7 @@
 #include "layers/networks/record_backbone.h"
 
 #include "engine/base/colours.h"
+#include "engine/base/integers.h"
 #include "layers/concat.h"
 #include "layers/conv_bn.h"
 #include "layers/elementwise.h"
@@ -23,9 +24,7 @@ class Recording {
   }
 
  private:
-  TensorId result(LayerId layer) const {
-    return layer == kImages ? images_ : results_[static_cast<std::size_t>(layer)];
-  }
+  TensorId result(LayerId layer) const { return layer == kImages ? images_ : results_[at(layer)]; }
 
   TensorId record(const ConvBn& unit) {
     const TensorId x = result(unit.x);

@@ -1,6 +1,7 @@
 #include "losses/frame/batch_index.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "kernels/team.h"
 
 #include <algorithm>
@@ -42,10 +43,10 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
   for (std::size_t k = 0; k < columns; ++k) {
     if (k > 0 && order_[k].first != order_[k - 1].first) {
       ++classes;
-      first_member_[static_cast<std::size_t>(classes)] = static_cast<std::int32_t>(k);
+      first_member_[at(classes)] = static_cast<std::int32_t>(k);
     }
     members_[k] = order_[k].second;
-    classes_[static_cast<std::size_t>(order_[k].second)] = classes;
+    classes_[at(order_[k].second)] = classes;
   }
   if (columns > 0) first_member_[static_cast<std::size_t>(classes) + 1] = columns_;
 
@@ -63,13 +64,13 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
     int count = member_count(query) - 1;
     if (has_image_ids_) {
       const std::int32_t* own = members() + first_member(query);
-      const std::int64_t image = image_ids_[static_cast<std::size_t>(query)];
+      const std::int64_t image = image_ids_[at(query)];
       count =
           static_cast<int>(std::count_if(own, own + member_count(query), [&](std::int32_t column) {
-            return image_ids_[static_cast<std::size_t>(column)] != image;
+            return image_ids_[at(column)] != image;
           }));
     }
-    positives_[static_cast<std::size_t>(query)] = count;
+    positives_[at(query)] = count;
     with_positive_ += count > 0;
     with_both_ += count > 0 && negatives(query) > 0;
     positive_pairs_ += count;

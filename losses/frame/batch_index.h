@@ -3,6 +3,7 @@
 // smallest label. Lives on the host; rows read a copy (losses/frame/device_batch.h).
 #pragma once
 
+#include "engine/base/integers.h"
 #include "losses/frame/loss.h"
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class BatchIndex {
 
   int rows() const { return rows_; }
   int columns() const { return columns_; }
-  int positives(int row) const { return positives_[static_cast<std::size_t>(row)]; }
+  int positives(int row) const { return positives_[at(row)]; }
   int negatives(int row) const { return columns_ - member_count(row); }
   const std::int32_t* classes() const { return classes_.data(); }  // [columns]
   const std::int32_t* members() const { return members_.data(); }  // [columns], by class
@@ -42,9 +43,7 @@ class BatchIndex {
   std::int64_t bytes() const;
 
  private:
-  std::size_t class_of(int column) const {
-    return static_cast<std::size_t>(classes_[static_cast<std::size_t>(column)]);
-  }
+  std::size_t class_of(int column) const { return static_cast<std::size_t>(classes_[at(column)]); }
 
   int rows_ = 0;
   int columns_ = 0;

@@ -3,6 +3,7 @@
 // overwritten, and the backward pass adds up two numbers a row (losses/products/sparse_gradient.h).
 #pragma once
 
+#include "engine/base/integers.h"
 #include "kernels/rows/batch_numbers.h"
 #include "kernels/rows/hardest_pair.h"
 #include "losses/products/sparse_gradient.h"
@@ -64,7 +65,7 @@ template <class S, class Row> class PairRows final : public CpuRows<S, Row> {
   }
 
  private:
-  HardestPair<S>& pair(int row) { return pairs_[static_cast<std::size_t>(row)]; }
+  HardestPair<S>& pair(int row) { return pairs_[at(row)]; }
 
   void find(const Context& context, const Batch& batch) {
     this->for_each(context, batch,

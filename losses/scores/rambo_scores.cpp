@@ -1,6 +1,7 @@
 #include "losses/scores/rambo_scores.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/device/buffer.h"
 #include "engine/device/packed_memory.h"
@@ -35,7 +36,7 @@ struct Positives {
     std::fill(of_class.begin(), of_class.end(), std::int64_t{0});
     for (std::int64_t i = 0; i < input.rows; ++i) {
       for (std::int64_t c = 0; c < input.classes; ++c) {
-        of_class[static_cast<std::size_t>(c)] += input.targets[i * input.classes + c] != 0;
+        of_class[at(c)] += input.targets[i * input.classes + c] != 0;
       }
     }
     const auto end = of_class.begin() + input.classes;
@@ -106,7 +107,7 @@ template <class S> class CpuRanker final : public Ranker<S> {
     const double share = (1 - what_.beta) / static_cast<double>(positives.classes);
     double loss = 0;
     for (std::int64_t c = 0; c < classes; ++c) {
-      if (positives.of_class[static_cast<std::size_t>(c)] == 0) continue;
+      if (positives.of_class[at(c)] == 0) continue;
       loss += ranking_.run(context, what_.params, input.rows, classes, input.scores + c,
                            targets() + c, share, grad + c);
     }

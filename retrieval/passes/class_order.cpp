@@ -1,5 +1,7 @@
 #include "retrieval/passes/class_order.h"
 
+#include "engine/base/integers.h"
+
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
@@ -19,8 +21,8 @@ std::vector<std::int64_t> sorted_rows(const EmbeddingView& view, const ClassSize
   std::vector<Key> keys(static_cast<std::size_t>(view.count));
   for (std::int64_t i = 0; i < view.count; ++i) {
     const auto found = sizes.find(view.labels[i]);
-    keys[static_cast<std::size_t>(i)] = {found == sizes.end() ? 0 : found->second, view.labels[i],
-                                         by_camera ? view.cameras[i] : 0, i};
+    keys[at(i)] = {found == sizes.end() ? 0 : found->second, view.labels[i],
+                   by_camera ? view.cameras[i] : 0, i};
   }
   std::sort(keys.begin(), keys.end());
   std::vector<std::int64_t> rows(keys.size());
@@ -44,10 +46,10 @@ ClassOrder make_class_order(const EmbeddingView& queries, const EmbeddingView* g
   order.queries.resize(order.query_row.size());
 
   const auto label_at = [&](std::int64_t position) {
-    return candidates.labels[order.gallery_row[static_cast<std::size_t>(position)]];
+    return candidates.labels[order.gallery_row[at(position)]];
   };
   const auto camera_at = [&](std::int64_t position) {
-    return candidates.cameras[order.gallery_row[static_cast<std::size_t>(position)]];
+    return candidates.cameras[order.gallery_row[at(position)]];
   };
   // Queries and gallery have the classes in the same order, so one walk over both suffices.
   std::int64_t class_begin = 0, class_end = 0, camera_begin = 0, camera_end = 0;

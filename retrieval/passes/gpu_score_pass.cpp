@@ -44,14 +44,14 @@ DeviceBuffer upload_rows(const Context& context, const EmbeddingView& view,
   DeviceBuffer out = DeviceBuffer::of<float>(padded * dim);
   for (std::int64_t begin = 0; begin < padded; begin += piece) {
     const std::int64_t count = std::min(piece, padded - begin);
-    Staging& next = staging[static_cast<std::size_t>(begin / piece % 2)];
+    Staging& next = staging[at(begin / piece % 2)];
     next.read.wait();
     auto* staged = next.memory.as<float>();
     parallel_for(context.threads(), count, [&](std::int64_t i, int) {
       const std::int64_t p = begin + i;
       float* to = staged + i * dim;
       if (p < view.count) {
-        std::copy_n(view.embeddings + order[static_cast<std::size_t>(p)] * dim, dim, to);
+        std::copy_n(view.embeddings + order[at(p)] * dim, dim, to);
       } else {
         std::fill_n(to, dim, 0.0F);
       }
@@ -175,7 +175,7 @@ class GpuScorePass final : public ScorePass {
     std::vector<ScoredQuery> scored;
     std::int64_t first = 0;
     for (std::int64_t q = positives.rows().begin; q < positives.rows().end; ++q) {
-      const ClassOrder::Query& query = order_.queries[static_cast<std::size_t>(q)];
+      const ClassOrder::Query& query = order_.queries[at(q)];
       scored.push_back({query.class_begin, query.class_end, query.removed_begin, query.removed_end,
                         first, query.relevant()});
       first += query.relevant();

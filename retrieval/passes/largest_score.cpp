@@ -1,6 +1,7 @@
 #include "retrieval/passes/largest_score.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 
 #include <algorithm>
@@ -28,11 +29,11 @@ LongRows long_rows(const Context& context, const EmbeddingView& view, const char
     for (std::int64_t d = 0; d < view.dim; ++d) {
       sum += static_cast<double>(row[d]) * static_cast<double>(row[d]);
     }
-    squares[static_cast<std::size_t>(i)] = sum;
+    squares[at(i)] = sum;
   });
   LongRows out;
   for (std::int64_t i = 0; i < view.count; ++i) {
-    const double square = squares[static_cast<std::size_t>(i)];
+    const double square = squares[at(i)];
     if (!std::isfinite(square)) {
       fail<InputError>("{}: row {} holds a value that is not finite; embed it again", what, i);
     }

@@ -1,5 +1,6 @@
 #include "retrieval/passes/pair_statistics.h"
 
+#include "engine/base/integers.h"
 #include "kernels/score_bins.h"
 #include "retrieval/passes/undefined.h"
 
@@ -79,7 +80,7 @@ struct PairStatistics::Histogram {
     }
     if (i < n) ++counters[auc_bins[i]];
     if (!jsd.empty()) {
-      for (std::int64_t j = 0; j < n; ++j) ++jsd[static_cast<std::size_t>(jsd_bins[j])];
+      for (std::int64_t j = 0; j < n; ++j) ++jsd[at(jsd_bins[j])];
     }
   }
   void flush() {
@@ -152,7 +153,7 @@ void PairStatistics::add_positives(std::span<const float> scores) {
 void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const float> scores) {
   std::array<std::int32_t, kBlock> auc, jsd;
   const auto n = static_cast<std::int64_t>(scores.size());
-  Histogram& histogram = *negative_histograms_[static_cast<std::size_t>(member)];
+  Histogram& histogram = *negative_histograms_[at(member)];
   double sum = 0, squares = 0;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, n - begin);
@@ -166,7 +167,7 @@ void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const
     }
     histogram.add(auc.data(), jsd.data(), count);
   }
-  Moments& moments = negative_moments_[static_cast<std::size_t>(row / ScoreTiles::kTileRows)];
+  Moments& moments = negative_moments_[at(row / ScoreTiles::kTileRows)];
   moments.sum += sum;
   moments.squares += squares;
   if (order_) moments.twice_wins += static_cast<double>(order_->twice_wins(scores));

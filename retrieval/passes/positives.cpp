@@ -1,5 +1,6 @@
 #include "retrieval/passes/positives.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "retrieval/passes/descending_sort.h"
 
@@ -21,7 +22,7 @@ class GatherVisitor : public TileVisitor {
 
   void visit(int, const ScoreTile& tile) override {
     for (std::int64_t q = tile.rows.begin; q < tile.rows.end; ++q) {
-      const ClassOrder::Query& query = order_.queries[static_cast<std::size_t>(q)];
+      const ClassOrder::Query& query = order_.queries[at(q)];
       const float* row = tile.scores + (q - tile.rows.begin) * ScoreTiles::kTileColumns;
       float* out = positives_.scores(q).data();
       const auto copy = [&](std::int64_t begin, std::int64_t end, float* to) {
@@ -48,7 +49,7 @@ Positives::Positives(const ClassOrder& order, Range rows) : rows_(rows) {
   offsets_.reserve(static_cast<std::size_t>(rows.size()) + 1);
   offsets_.push_back(0);
   for (std::int64_t q = rows.begin; q < rows.end; ++q) {
-    offsets_.push_back(offsets_.back() + order.queries[static_cast<std::size_t>(q)].relevant());
+    offsets_.push_back(offsets_.back() + order.queries[at(q)].relevant());
   }
   scores_ = Buffer::of<float>(total());
   counts_ = Buffer::of<std::int32_t>(total());
@@ -65,9 +66,9 @@ void Positives::sort_scores(const ClassOrder& order, int threads) {
   std::vector<DescendingSort> sorts(static_cast<std::size_t>(threads));
   const std::int64_t candidates = std::ssize(order.gallery_row);
   parallel_for(threads, rows_.size(), [&](std::int64_t i, int member) {
-    const ClassOrder::Query& query = order.queries[static_cast<std::size_t>(rows_.begin + i)];
+    const ClassOrder::Query& query = order.queries[at(rows_.begin + i)];
     const bool all_relevant = query.class_end - query.class_begin == candidates;
-    if (!all_relevant) sorts[static_cast<std::size_t>(member)](scores(rows_.begin + i));
+    if (!all_relevant) sorts[at(member)](scores(rows_.begin + i));
   });
 }
 

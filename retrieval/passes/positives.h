@@ -4,6 +4,7 @@
 // candidates with a score >= scores(q)[j]; the rank is j + 1 + counts(q)[j].
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/device/buffer.h"
 #include "engine/device/context.h"
 #include "retrieval/passes/class_order.h"
@@ -49,9 +50,7 @@ class Positives {
   void sum_counts_between(int threads, std::int64_t compared);
 
  private:
-  std::int64_t begin(std::int64_t q) const {
-    return offsets_[static_cast<std::size_t>(q - rows_.begin)];
-  }
+  std::int64_t begin(std::int64_t q) const { return offsets_[at(q - rows_.begin)]; }
   std::int64_t end(std::int64_t q) const {
     return offsets_[static_cast<std::size_t>(q - rows_.begin) + 1];
   }

@@ -1,5 +1,6 @@
 #include "retrieval/passes/rank_counter.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "retrieval/passes/count_kernels.h"
 
@@ -41,7 +42,7 @@ void RankCounter::count_along(int member, std::int64_t query, std::span<const fl
 void RankCounter::visit(int member, const ScoreTile& tile) {
   const std::int64_t begin = tile.columns.begin, end = tile.columns.end;
   for (std::int64_t q = tile.rows.begin; q < tile.rows.end; ++q) {
-    const ClassOrder::Query& query = order_.queries[static_cast<std::size_t>(q)];
+    const ClassOrder::Query& query = order_.queries[at(q)];
     const std::int64_t offset = (q - tile.rows.begin) * ScoreTiles::kTileColumns;
     const auto along = [&](std::int64_t from, std::int64_t until) {
       if (from < until) {
@@ -62,20 +63,20 @@ void RankCounter::visit(int member, const ScoreTile& tile) {
 }
 
 void RankCounter::count_down(int member, const ScoreTile& tile) {
-  std::int32_t* counters = counters_[static_cast<std::size_t>(member)].data();
+  std::int32_t* counters = counters_[at(member)].data();
   const std::int64_t rows = tile.rows.size();
   for (std::int64_t c = tile.columns.begin; c < tile.columns.end; c += kColumnLanes) {
-    const Chunk& chunk = chunks_[static_cast<std::size_t>((c - strip_.begin) / kColumnLanes)];
+    const Chunk& chunk = chunks_[at((c - strip_.begin) / kColumnLanes)];
     const float* scores = tile.scores + (c - tile.columns.begin);
     count_reaching_columns(scores, rows, ScoreTiles::kTileColumns, thresholds_.data() + chunk.first,
                            chunk.steps, counters + chunk.first);
     if (!chunk.wide) continue;
     for (std::int64_t i = 0; i < std::min(kColumnLanes, tile.columns.end - c); ++i) {
-      const std::int64_t first = wide_first_[static_cast<std::size_t>(c + i - strip_.begin)];
+      const std::int64_t first = wide_first_[at(c + i - strip_.begin)];
       if (first < 0) continue;
       std::array<float, ScoreTiles::kTileRows> column;
       for (std::int64_t r = 0; r < rows; ++r) {
-        column[static_cast<std::size_t>(r)] = scores[r * ScoreTiles::kTileColumns + i];
+        column[at(r)] = scores[r * ScoreTiles::kTileColumns + i];
       }
       count_between({column.data(), static_cast<std::size_t>(rows)}, positives_.scores(c + i),
                     counters + first);
@@ -116,7 +117,7 @@ void RankCounter::begin_strip(Range columns) {
   auto slots = static_cast<std::int64_t>(thresholds_.size());
   for (std::int64_t c = columns.begin; c < columns.end; ++c) {
     if (positives_.count(c) <= kCompareAtMost) continue;
-    wide_first_[static_cast<std::size_t>(c - columns.begin)] = slots;
+    wide_first_[at(c - columns.begin)] = slots;
     slots += positives_.count(c);
   }
   for (auto& counters : counters_) counters.assign(static_cast<std::size_t>(slots), 0);
@@ -130,12 +131,12 @@ void RankCounter::end_strip(Range columns) {
   if (!symmetric_) return;
   parallel_for(static_cast<int>(counters_.size()), columns.size(), [&](std::int64_t i, int) {
     const std::span<std::int32_t> counts = positives_.counts(columns.begin + i);
-    const Chunk& chunk = chunks_[static_cast<std::size_t>(i / kColumnLanes)];
-    const std::int64_t wide = wide_first_[static_cast<std::size_t>(i)];
+    const Chunk& chunk = chunks_[at(i / kColumnLanes)];
+    const std::int64_t wide = wide_first_[at(i)];
     std::int64_t slot =
         wide >= 0 ? wide : chunk.slot(i % kColumnLanes, static_cast<std::int64_t>(counts.size()));
     for (std::int32_t& count : counts) {
-      for (const auto& counters : counters_) count += counters[static_cast<std::size_t>(slot)];
+      for (const auto& counters : counters_) count += counters[at(slot)];
       slot += wide >= 0 ? 1 : kColumnLanes;
     }
   });

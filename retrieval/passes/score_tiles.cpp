@@ -99,7 +99,7 @@ std::int64_t ScoreTiles::visit_strip(Range rows, Range columns, TileVisitor& vis
         if (!visitor.wants(tile_rows, tile_columns)) continue;
         product_.run(member, row_strip_.as<float>() + t * kTileRows * depth_, packed, scores);
         visitor.visit(member, {tile_rows, tile_columns, scores});
-        ++computed[static_cast<std::size_t>(member)];
+        ++computed[at(member)];
       }
     }
   });

@@ -1,5 +1,7 @@
 #include "retrieval/report/confusions.h"
 
+#include "engine/base/integers.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -14,10 +16,10 @@ std::vector<Confusion> most_confused(const EmbeddingSet& queries, const Embeddin
   std::map<std::int64_t, std::int64_t> of_class;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> times;
   for (std::int64_t q = 0; q < queries.count(); ++q) {
-    if (per_query.num_relevant[static_cast<std::size_t>(q)] == 0) continue;
-    const std::int64_t label = queries.labels[static_cast<std::size_t>(q)];
+    if (per_query.num_relevant[at(q)] == 0) continue;
+    const std::int64_t label = queries.labels[at(q)];
     ++of_class[label];
-    const std::int64_t first = found[static_cast<std::size_t>(neighbours.of(q).front().row)];
+    const std::int64_t first = found[at(neighbours.of(q).front().row)];
     if (first != label) ++times[{label, first}];
   }
   std::vector<Confusion> all;

@@ -1,6 +1,7 @@
 #include "retrieval/report/query_cards.h"
 
 #include "engine/base/english.h"
+#include "engine/base/integers.h"
 #include "retrieval/report/cards.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/query_choice.h"
@@ -43,7 +44,7 @@ class Cards {
 
  private:
   std::string card(std::int64_t query) {
-    const std::int64_t label = queries_.labels[static_cast<std::size_t>(query)];
+    const std::int64_t label = queries_.labels[at(query)];
     const std::string of = class_name(queries_, label);
     std::string out = fmt::format(
         "<article class=\"query\" data-find=\"{} {}\">\n<h4>{}</h4>\n<p class=\"under\">{}</p>\n",
@@ -72,7 +73,7 @@ class Cards {
     std::size_t place = 0;
     for (const Neighbour& found : run.neighbours.of(query)) {
       if (++place > (two_ ? kResultsOfTwo : kResults)) break;
-      const std::int64_t own = gallery_.labels[static_cast<std::size_t>(found.row)];
+      const std::int64_t own = gallery_.labels[at(found.row)];
       const std::string of = class_name(gallery_, own);
       const char* verdict = own == label ? "right" : "wrong";
       out += fmt::format(

@@ -1,5 +1,6 @@
 #include "retrieval/report/search_page.h"
 
+#include "engine/base/integers.h"
 #include "retrieval/report/cards.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/page.h"
@@ -20,7 +21,7 @@ std::span<const Neighbour> shown_of(const FoundPictures& search, std::int64_t qu
 }
 
 std::string class_of(const EmbeddingSet& gallery, const Neighbour& found) {
-  return class_name(gallery, gallery.labels[static_cast<std::size_t>(found.row)]);
+  return class_name(gallery, gallery.labels[at(found.row)]);
 }
 
 std::string result_item(const FoundPictures& search, Thumbnails& pictures, std::size_t place,

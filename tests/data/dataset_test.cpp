@@ -2,6 +2,7 @@
 
 #include "data/sources/known_classes.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "tests/data/picture_folder.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
@@ -223,8 +224,8 @@ TEST(Folder, TrainingClassesCanBeMerged) {
   for (std::int64_t i = 0; i < plain.size(); ++i) {
     EXPECT_EQ(train.item_name(i), plain.item_name(i));
     EXPECT_EQ(train.category(i), plain.category(i));
-    const std::string& own = plain.classes()[static_cast<std::size_t>(plain.label(i))].name;
-    const std::string& of = train.classes()[static_cast<std::size_t>(train.label(i))].name;
+    const std::string& own = plain.classes()[at(plain.label(i))].name;
+    const std::string& of = train.classes()[at(train.label(i))].name;
     EXPECT_NE(of.find(own), std::string::npos) << own << " in " << of;
   }
   EXPECT_NE(train.fingerprint(), plain.fingerprint());

@@ -2,6 +2,7 @@
 
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "tests/support/messages.h"
 
 #include <cmath>
@@ -225,8 +226,7 @@ TEST(Glyphs, PixelsAloneDoNotSolveThem) {
     std::vector<float> f(kGrid * kGrid);
     for (int y = 0; y < 64; ++y) {
       for (int x = 0; x < 64; ++x) {
-        f[static_cast<std::size_t>(y / 4 * kGrid + x / 4)] +=
-            static_cast<float>(255 - image.pixel(x, y)[0]);
+        f[at(y / 4 * kGrid + x / 4)] += static_cast<float>(255 - image.pixel(x, y)[0]);
       }
     }
     float square = 0;

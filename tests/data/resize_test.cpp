@@ -1,5 +1,6 @@
 #include "data/images/resize.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "tests/data/picture_folder.h"
 #include "tests/support/goldens/image_goldens.h"
@@ -50,7 +51,7 @@ void filter_line(const std::uint8_t* in, int in_size, std::size_t in_step, std::
     }
     std::int64_t total = 1 << 21;
     for (int i = begin; i < end; ++i) {
-      const double weight = weights[static_cast<std::size_t>(i - begin)] / sum;
+      const double weight = weights[at(i - begin)] / sum;
       total += static_cast<std::int64_t>(0.5 + weight * 4194304.0) *
                in[static_cast<std::size_t>(i) * in_step];
     }

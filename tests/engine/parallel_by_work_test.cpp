@@ -1,4 +1,5 @@
 #include "engine/base/parallel_by_work.h"
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"
 
@@ -30,17 +31,16 @@ TEST(ParallelByWork, EveryItemOnceInRangesOfLikeWork) {
     std::vector<std::atomic<int>> owner(static_cast<std::size_t>(count));
     for (auto& member : owner) member = -1;
     std::atomic<bool> clean = true;
-    parallel_by_work(
-        threads, count, work.data(), [&](std::int64_t begin, std::int64_t end, int member) {
-          const std::int64_t own =
-              work[static_cast<std::size_t>(end)] - work[static_cast<std::size_t>(begin)];
-          if (own * threads > work.back() + dearest * threads) clean = false;
-          for (std::int64_t i = begin; i < end; ++i) {
-            if (owner[static_cast<std::size_t>(i)].exchange(member) != -1) {
-              clean = false;
-            }
-          }
-        });
+    parallel_by_work(threads, count, work.data(),
+                     [&](std::int64_t begin, std::int64_t end, int member) {
+                       const std::int64_t own = work[at(end)] - work[at(begin)];
+                       if (own * threads > work.back() + dearest * threads) clean = false;
+                       for (std::int64_t i = begin; i < end; ++i) {
+                         if (owner[at(i)].exchange(member) != -1) {
+                           clean = false;
+                         }
+                       }
+                     });
     ASSERT_TRUE(clean) << "seed " << seed;
     int before = 0;
     for (const auto& member : owner) {

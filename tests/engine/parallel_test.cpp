@@ -1,4 +1,5 @@
 #include "engine/base/parallel.h"
+#include "engine/base/integers.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ TEST(Parallel, EveryIndexOnce) {
       std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
       parallel_for(threads, count, [&](std::int64_t i, int member) {
         EXPECT_LT(member, threads);
-        ++visits[static_cast<std::size_t>(i)];
+        ++visits[at(i)];
       });
       for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit, 1);
     }
@@ -28,7 +29,7 @@ TEST(Parallel, RangesAreAFunctionOfCountAndThreads) {
   const auto split = [](int threads, std::int64_t count) {
     std::vector<std::pair<std::int64_t, std::int64_t>> ranges(static_cast<std::size_t>(threads));
     parallel_ranges(threads, count, [&](std::int64_t begin, std::int64_t end, int member) {
-      ranges[static_cast<std::size_t>(member)] = {begin, end};
+      ranges[at(member)] = {begin, end};
     });
     return ranges;
   };
@@ -42,9 +43,7 @@ TEST(Parallel, RangesAreAFunctionOfCountAndThreads) {
 TEST(Parallel, NestedCallsCoverTheirRanges) {
   std::vector<std::atomic<int>> visits(64);
   parallel_for(2, 8, [&](std::int64_t outer, int) {
-    parallel_for(3, 8, [&](std::int64_t inner, int) {
-      ++visits[static_cast<std::size_t>(outer * 8 + inner)];
-    });
+    parallel_for(3, 8, [&](std::int64_t inner, int) { ++visits[at(outer * 8 + inner)]; });
   });
   for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit, 1);
 }

@@ -1,4 +1,5 @@
 #include "engine/base/random.h"
+#include "engine/base/integers.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ TEST(CounterRandom, BelowIsUniform) {
   // 60,000 draws from 6: the standard deviation of a count is 91; five of them either way.
   CounterRandom random(1, 0, 0);
   std::array<int, 6> counts{};
-  for (int i = 0; i < 60000; ++i) ++counts[static_cast<std::size_t>(random.below(6))];
+  for (int i = 0; i < 60000; ++i) ++counts[at(random.below(6))];
   for (int count : counts) EXPECT_NEAR(count, 10000, 460);
 }
 

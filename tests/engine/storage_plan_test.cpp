@@ -1,4 +1,5 @@
 #include "engine/tape/storage_plan.h"
+#include "engine/base/integers.h"
 
 #include <gtest/gtest.h>
 
@@ -59,7 +60,7 @@ TEST(StoragePlan, ValuesLiveUntilTheirLastReader) {
   EXPECT_TRUE(lives(plan, plan.of(y).gradient, 4, 5));
   EXPECT_TRUE(lives(plan, plan.of(c).gradient, 5, 6));
   EXPECT_EQ(plan.of(x).gradient, -1);
-  EXPECT_EQ(plan.lifetimes()[static_cast<std::size_t>(plan.of(x).value)].bytes, kBytes);
+  EXPECT_EQ(plan.lifetimes()[at(plan.of(x).value)].bytes, kBytes);
 }
 
 TEST(StoragePlan, TheFirstWriterOfAGradientOverwrites) {

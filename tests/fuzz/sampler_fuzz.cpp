@@ -3,6 +3,7 @@
 #include "data/samplers/sampler.h"
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::int64_t count = sampler->batch(3, last, draws);
     if (count < 1 || count > sampler->batch_size()) std::abort();
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t index = draws[static_cast<std::size_t>(i)].index;
+      const std::int64_t index = draws[at(i)].index;
       if (index < 0 || index >= glyphs.size()) std::abort();
     }
   } catch (const rk::UsageError&) {

@@ -1,4 +1,5 @@
 #include "tests/golden_runner/network_model.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/colours.h"
 #include "engine/device/cuda/context.h"
@@ -36,8 +37,7 @@ void NetworkModel::set_images(const std::vector<float>& nchw) {
   // On a GPU the input is padded with channels of zeros up to the number that convolutions take.
   std::vector<float> nhwc(static_cast<std::size_t>(shape.elements()));
   for (std::int64_t i = 0; i < std::ssize(colours); ++i) {
-    nhwc[static_cast<std::size_t>(i / kColours * shape[3] + i % kColours)] =
-        colours[static_cast<std::size_t>(i)];
+    nhwc[at(i / kColours * shape[3] + i % kColours)] = colours[at(i)];
   }
   put(as_stored(program_, network_.input, nhwc), program_.value(network_.input));
 }

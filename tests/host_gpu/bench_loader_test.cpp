@@ -3,6 +3,7 @@
 #include "tools/bench/bench_loader.h"
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_loader_device.h"
 
@@ -59,7 +60,7 @@ TEST(BenchLoaderDevice, TheInputHoldsTheLastPicturesAsNumbers) {
   ASSERT_EQ(times.last.size(), static_cast<std::size_t>(kBatch * kSide * kSide * 4));
   for (std::size_t k = 0; k < times.last.size(); ++k) {
     const std::size_t pixel = k / 4 % (kSide * kSide), channel = k % 4;
-    const auto& image = numbers[static_cast<std::size_t>(shown[k / (kSide * kSide * 4)])];
+    const auto& image = numbers[at(shown[k / (kSide * kSide * 4)])];
     ASSERT_EQ(times.last[k], channel < 3 ? image[pixel * 3 + channel] : 0) << k;
   }
 }

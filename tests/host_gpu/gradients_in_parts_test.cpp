@@ -1,4 +1,5 @@
 // Backward node by node, as several GPUs share gradients bucket by bucket, against one pass.
+#include "engine/base/integers.h"
 #include "kernels/half_element.h"
 #include "layers/networks/network.h"
 #include "tests/support/random_seed.h"
@@ -64,7 +65,7 @@ TEST_P(GradientsInParts, AreThoseOfOnePass) {
   const std::vector<float> expected = gradients();
   for (const Parameters::Entry& entry : parameters_.entries()) {
     for (std::int64_t i = entry.offset; i < entry.offset + entry.elements(); ++i) {
-      ASSERT_FALSE(std::isnan(expected[static_cast<std::size_t>(i)])) << entry.name;
+      ASSERT_FALSE(std::isnan(expected[at(i)])) << entry.name;
     }
   }
   std::mt19937_64 random(random_seed());

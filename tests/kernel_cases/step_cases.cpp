@@ -1,4 +1,5 @@
 // Element-wise kernels, the head, the input.
+#include "engine/base/integers.h"
 #include "kernels/cuda/step_kernels.h"
 #include "tests/kernel_cases/kernel_case.h"
 #include "tests/support/random_seed.h"
@@ -183,11 +184,9 @@ std::vector<Checked> add_transpose(int rows, int gap) {
   std::vector<double> sums;
   for (std::int64_t i = 0; i < rows * stride; ++i) {
     const std::int64_t row = i / stride, column = i % stride;
-    const double held = static_cast<double>(values[static_cast<std::size_t>(i)]);
+    const double held = static_cast<double>(values[at(i)]);
     const bool inside = column < rows;
-    sums.push_back(held + (inside ? static_cast<double>(
-                                        values[static_cast<std::size_t>(column * stride + row)])
-                                  : 0));
+    sums.push_back(held + (inside ? static_cast<double>(values[at(column * stride + row)]) : 0));
   }
   const DeviceBuffer matrix = DeviceBuffer::copy_of(values);
   launch(AddTranspose{matrix.as<float>(), stride, rows}, nullptr);

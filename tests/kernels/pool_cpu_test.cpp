@@ -146,8 +146,8 @@ void expect_means(CounterRandom& random) {
 
 void expect_of_whole_images(CounterRandom& random) {
   const ImageLayout x = drawn_images(random, {1 + random.below(9), 1 + random.below(9)});
-  const auto kind = std::array{PoolKind::kAverage, PoolKind::kMax,
-                               PoolKind::kGem}[static_cast<std::size_t>(random.below(3))];
+  const auto kind =
+      std::array{PoolKind::kAverage, PoolKind::kMax, PoolKind::kGem}[at(random.below(3))];
   const Gem gem{.p = random.below(2) == 0 ? 3.0 : random.uniform(0.5, 8), .epsilon = 0.5};
   const auto threads = static_cast<int>(1 + random.below(3));
   const bool accumulate = random.below(2) == 0;

@@ -1,5 +1,6 @@
 // Vectors of several lanes compute in each lane what Lanes<1> does, for NaN and infinities too.
 #include "kernels/simd.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"
@@ -72,7 +73,7 @@ template <int N> void compare(CounterRandom& random) {
   std::ranges::copy(bytes, numbers.begin());
   using L = Lanes<N>;
   L::store_bytes(stored.data(), L::load(numbers.data()));
-  const std::uint8_t wanted = bytes[static_cast<std::size_t>(random.below(N))];
+  const std::uint8_t wanted = bytes[at(random.below(N))];
   Values<float, N> equal;
   L::store(equal.data(), L::keep(L::equal(bytes.data(), wanted), L::all(1)));
   for (std::size_t l = 0; l < equal.size(); ++l) {

@@ -1,6 +1,7 @@
 // Batch normalisation against its definition in double: outputs, running statistics and what each
 // mode leaves unchanged.
 #include "layers/batchnorm.h"
+#include "engine/base/integers.h"
 
 #include "tests/support/node_harness.h"
 
@@ -73,11 +74,10 @@ struct Statistics {
 
 Statistics statistics(const std::vector<float>& x, std::int64_t channel) {
   Statistics s;
-  for (std::int64_t p = 0; p < kPixels; ++p)
-    s.mean += x[static_cast<std::size_t>(p * kChannels + channel)];
+  for (std::int64_t p = 0; p < kPixels; ++p) s.mean += x[at(p * kChannels + channel)];
   s.mean /= kPixels;
   for (std::int64_t p = 0; p < kPixels; ++p) {
-    const double d = x[static_cast<std::size_t>(p * kChannels + channel)] - s.mean;
+    const double d = x[at(p * kChannels + channel)] - s.mean;
     s.variance += d * d;
   }
   s.variance /= kPixels;
@@ -163,7 +163,7 @@ TEST(BatchNorm, WhatIsNotFiniteStaysSoInItsChannel) {
         EXPECT_EQ(std::isfinite(layer.running("running_mean")[c]), c != kBad) << c;
         EXPECT_EQ(std::isfinite(layer.running("running_var")[c]), c != kBad) << c;
         for (std::int64_t p = 0; p < kPixels; ++p) {
-          const float y = layer.output[static_cast<std::size_t>(p * kChannels + c)];
+          const float y = layer.output[at(p * kChannels + c)];
           ASSERT_EQ(std::isfinite(y), c != kBad) << "channel " << c << ", pixel " << p;
         }
       }

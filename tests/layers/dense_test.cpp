@@ -1,5 +1,6 @@
 // Layers over rows of features against their definitions in double, outputs and all gradients: the
 // linear layer and unit length.
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
@@ -20,7 +21,7 @@ struct Matrix {
   const std::vector<float>& values;
   std::int64_t columns;
   double operator()(std::int64_t row, std::int64_t column) const {
-    return static_cast<double>(values[static_cast<std::size_t>(row * columns + column)]);
+    return static_cast<double>(values[at(row * columns + column)]);
   }
 };
 
@@ -88,7 +89,7 @@ TEST(Linear, IsTheProductWithItsWeights) {
         dx{layer.dx, in};
     for (std::int64_t n = 0; n < rows; ++n) {
       for (std::int64_t m = 0; m < out; ++m) {
-        double sum = biases[static_cast<std::size_t>(m)];
+        double sum = biases[at(m)];
         for (std::int64_t k = 0; k < in; ++k) sum += x(n, k) * w(m, k);
         ASSERT_NEAR(y(n, m), sum, rounding(in)) << "row " << n << ", output " << m;
       }
@@ -104,8 +105,7 @@ TEST(Linear, IsTheProductWithItsWeights) {
       double of_bias = 0;
       for (std::int64_t n = 0; n < rows; ++n) of_bias += dy(n, m);
       if (bias) {
-        ASSERT_NEAR(layer.gradient("fc.bias", {out})[static_cast<std::size_t>(m)], of_bias,
-                    rounding(rows));
+        ASSERT_NEAR(layer.gradient("fc.bias", {out})[at(m)], of_bias, rounding(rows));
       }
       for (std::int64_t k = 0; k < in; ++k) {
         double sum = 0;

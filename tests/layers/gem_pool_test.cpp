@@ -1,4 +1,5 @@
 // GeM pooling where the powers of its values exceed double's range.
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "layers/pool.h"
 #include "tests/support/random_seed.h"
@@ -45,16 +46,14 @@ TEST(GemPool, HoldsForAnyExponentAndSize) {
       for (std::int64_t c = 0; c < kChannels; ++c) {
         std::vector<double> of_channel;
         for (std::int64_t r = 0; r < kRows; ++r) {
-          of_channel.push_back(
-              static_cast<double>(values[static_cast<std::size_t>(r * kChannels + c)]));
+          of_channel.push_back(static_cast<double>(values[at(r * kChannels + c)]));
         }
         const double log_y = log_mean_of_powers(of_channel, p);
         // One rounding to float.
-        EXPECT_NEAR(pooled[static_cast<std::size_t>(c)] / std::exp(log_y), 1, 1e-6);
+        EXPECT_NEAR(pooled[at(c)] / std::exp(log_y), 1, 1e-6);
         for (std::int64_t r = 0; r < kRows; ++r) {
-          const double expected =
-              std::exp((p - 1) * (std::log(of_channel[static_cast<std::size_t>(r)]) - log_y)) /
-              static_cast<double>(kRows);
+          const double expected = std::exp((p - 1) * (std::log(of_channel[at(r)]) - log_y)) /
+                                  static_cast<double>(kRows);
           // y is rounded to float before it is raised to p - 1; 1e-37: floats end there.
           EXPECT_NEAR(program.gradient(x)[r * kChannels + c], expected,
                       1e-6 * (1 + p) * expected + 1e-37);

@@ -1,4 +1,5 @@
 #include "tests/layers/layer_cases.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/random.h"
 #include "engine/tape/layout.h"
@@ -33,8 +34,7 @@ std::vector<float> distinct(std::int64_t count, std::uint64_t seed) {
   }
   CounterRandom random(seed, 1, 0);
   for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1],
-              values[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+    std::swap(values[i - 1], values[at(random.below(static_cast<std::int64_t>(i)))]);
   }
   return values;
 }

@@ -1,6 +1,7 @@
 // Long rankings against references that count every rank; tests/threads compares numbers of
 // threads.
 #include "losses/scores/ranking.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/random.h"
 #include "tests/losses/reference.h"
@@ -120,8 +121,7 @@ TEST(Ranking, ASolvedRankingIsZeroAndANearlySolvedOneKeepsItsDigits) {
       }
       LossFunction<double> function(context, spec, data.shape(), false);
       EXPECT_EQ(function(data).loss, 0) << name << ", " << positives << " positives";
-      std::swap(data.targets[static_cast<std::size_t>(positives - 1)],
-                data.targets[static_cast<std::size_t>(positives)]);
+      std::swap(data.targets[at(positives - 1)], data.targets[at(positives)]);
       const double exact = 1 / static_cast<double>((positives + 1) * positives);
       EXPECT_NEAR(function(data).loss, exact, 1e-15 * exact) << name;
     }

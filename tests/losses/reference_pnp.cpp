@@ -1,3 +1,4 @@
+#include "engine/base/integers.h"
 #include "tests/losses/reference.h"
 
 #include <cmath>
@@ -13,7 +14,7 @@ Value pnp(const LossData<double>& data, const LossValues& values,
   const auto plain = queries(data);
   Value out;
   for (const Query& query : queries(data, values.is("compat", "official"))) {
-    if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
+    if (plain[at(query.row)].positives().empty()) continue;
     ++out.valid;
     double total = 0;
     for (const double positive : query.positives()) {

@@ -1,4 +1,5 @@
 // Losses with class proxies.
+#include "engine/base/integers.h"
 #include "tests/losses/reference.h"
 
 #include <cmath>
@@ -11,8 +12,8 @@ double score(const LossData<double>& data, std::int64_t i, std::int64_t c) {
   double along = 0;
   double square = 0;
   for (std::int64_t d = 0; d < data.dim; ++d) {
-    const double w = data.proxies[static_cast<std::size_t>(c * data.dim + d)];
-    along += w * data.embeddings[static_cast<std::size_t>(i * data.dim + d)];
+    const double w = data.proxies[at(c * data.dim + d)];
+    along += w * data.embeddings[at(i * data.dim + d)];
     square += w * w;
   }
   return along / std::sqrt(square);
@@ -25,7 +26,7 @@ Value nsl(const LossData<double>& data, const LossValues& values) {
   for (std::int64_t i = 0; i < data.rows; ++i) {
     double total = 0;
     for (std::int64_t c = 0; c < data.classes; ++c) total += std::exp(scale * score(data, i, c));
-    const double own = score(data, i, data.labels[static_cast<std::size_t>(i)]);
+    const double own = score(data, i, data.labels[at(i)]);
     out.loss -= std::log(std::exp(scale * own) / total) / static_cast<double>(data.rows);
   }
   return out;
@@ -44,7 +45,7 @@ Value proxy_anchor(const LossData<double>& data, const LossValues& values) {
     bool any = false;
     for (std::int64_t i = 0; i < data.rows; ++i) {
       const double s = score(data, i, c);
-      if (data.labels[static_cast<std::size_t>(i)] == c) {
+      if (data.labels[at(i)] == c) {
         any = true;
         positives += std::exp(-alpha * (s - margin));
       } else {

@@ -1,3 +1,4 @@
+#include "engine/base/integers.h"
 #include "tests/losses/reference.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void add_row_gradient(const Query& query, const Row& row, const std::vector<doub
   for (std::size_t k = 0; k < moved.size(); ++k) moved[k] += lambda * g[k];
   const std::vector<double> after = ranks(moved);
   for (std::size_t k = 0; k < moved.size(); ++k) {
-    out[static_cast<std::size_t>(query.gallery[k].column)] =
+    out[at(query.gallery[k].column)] =
         -(row.rank[k] - after[k]) / static_cast<double>(moved.size()) / lambda;
   }
 }
@@ -86,7 +87,7 @@ Value rambo_recall(const LossData<double>& data, const LossValues& values) {
       out.loss += (twice ? std::log(1 + inner) : inner) / counted;
       g[j] = 1 / (1 + r) / (twice ? 1 + inner : 1) * static_cast<double>(g.size()) / counted;
     }
-    add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);
+    add_row_gradient(query, row, g, lambda, gradient[at(query.row)]);
   }
   out.grad = embeddings_gradient(data, gradient);
   return out;
@@ -109,7 +110,7 @@ Value rambo_ap(const LossData<double>& data, const LossValues& values) {
       // Divide whole numbers first, so that equal quotients stay equal.
       g[j] = row.among[j] * static_cast<double>(g.size()) / (row.rank[j] * row.rank[j]) * share;
     }
-    add_row_gradient(query, row, g, lambda, gradient[static_cast<std::size_t>(query.row)]);
+    add_row_gradient(query, row, g, lambda, gradient[at(query.row)]);
   }
   out.grad = embeddings_gradient(data, gradient);
   return out;

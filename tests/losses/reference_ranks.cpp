@@ -1,4 +1,5 @@
 // SupAP and Recall@k.
+#include "engine/base/integers.h"
 #include "tests/losses/reference.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ Value sup_ap(const LossData<double>& data, const LossValues& values) {
   Value out;
   double total = 0;
   for (const Query& query : queries(data, values.is("compat", "official"))) {
-    if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
+    if (plain[at(query.row)].positives().empty()) continue;
     ++out.valid;
     double lost = 0;
     for (const double j : query.positives()) {
@@ -52,8 +53,7 @@ Value recall_at_k(const LossData<double>& data, const LossValues& values) {
   for (const Query& query : queries(data)) {
     if (query.positives().empty()) continue;
     ++out.valid;
-    const auto& gallery =
-        official ? with_self[static_cast<std::size_t>(query.row)].gallery : query.gallery;
+    const auto& gallery = official ? with_self[at(query.row)].gallery : query.gallery;
     std::vector<double> ranks;
     for (const Item& j : query.gallery) {
       if (!j.positive) continue;

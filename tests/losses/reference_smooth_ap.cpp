@@ -1,3 +1,4 @@
+#include "engine/base/integers.h"
 #include "tests/losses/reference.h"
 
 #include <cmath>
@@ -13,7 +14,7 @@ Value smooth_ap(const LossData<double>& data, const LossValues& values) {
   const auto plain = queries(data);
   Value out;
   for (const Query& query : queries(data, official)) {
-    if (plain[static_cast<std::size_t>(query.row)].positives().empty()) continue;
+    if (plain[at(query.row)].positives().empty()) continue;
     ++out.valid;
     double lost = 0;
     for (const Item& j : query.gallery) {

@@ -1,5 +1,6 @@
 // Losses of nearly solved batches: those that are 1 - a mean of ratios are below the rounding of 1
 // there, and must neither lose their digits nor fall below 0.
+#include "engine/base/integers.h"
 #include "tests/losses/loss_test.h"
 #include "tests/support/random_seed.h"
 
@@ -29,8 +30,7 @@ class Solved : public LossTest {
       auto& rows = i < out.rows ? out.embeddings : out.memory_embeddings;
       double square = 0;
       for (std::int64_t d = 0; d < kDim; ++d) {
-        rows.push_back(centres[static_cast<std::size_t>(label * kDim + d)] +
-                       spread * random.normal());
+        rows.push_back(centres[at(label * kDim + d)] + spread * random.normal());
         square += rows.back() * rows.back();
       }
       for (auto x = rows.end() - kDim; x != rows.end(); ++x) {

@@ -1,4 +1,5 @@
 #include "losses/products/transpose.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"
@@ -24,9 +25,8 @@ template <class S> void compare() {
     transpose(from.data(), from_stride, rows, columns, to.data(), to_stride);
     for (std::int64_t j = 0; j < columns; ++j) {
       for (std::int64_t i = 0; i < to_stride; ++i) {
-        const S wanted = i < rows ? from[static_cast<std::size_t>(i * from_stride + j)] : S(-1);
-        ASSERT_EQ(to[static_cast<std::size_t>(j * to_stride + i)], wanted)
-            << "seed " << seed << ", " << i << ", " << j;
+        const S wanted = i < rows ? from[at(i * from_stride + j)] : S(-1);
+        ASSERT_EQ(to[at(j * to_stride + i)], wanted) << "seed " << seed << ", " << i << ", " << j;
       }
     }
   }

@@ -15,6 +15,7 @@ The tests have to pass before anything is planted, which is tried first (not wit
 
 import argparse
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -117,6 +118,8 @@ def main():
     if options.list:
         print(f"{len(chosen)} faults in {len({f['file'] for f in chosen})} files")
         return
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # through `finally`, which mends the file
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     builder = Builder(options.build, options.jobs)
     tests = sorted({test for fault in chosen for test in fault["tests"]})
     if not builder.build(tests):

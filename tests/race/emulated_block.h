@@ -4,6 +4,7 @@
 // line can be left out, as in thread_team.h.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "kernels/block_team.h"
 
 #include <barrier>
@@ -76,7 +77,7 @@ template <int kWarpsOfBlock, int kLanesOfWarp> struct BlockStateOf {
   };
   std::barrier<> block{kThreads};
   std::deque<std::barrier<>> warps;
-  Lane lanes[static_cast<std::size_t>(kThreads)];
+  Lane lanes[at(kThreads)];
   BlockMemory memory;
   std::vector<SyncPlace> syncs;  // seen so far; written by thread 0 alone
   SyncPlace dropped;             // the sync() that does nothing
@@ -129,9 +130,7 @@ template <class State> class EmulatedBlockOf {
   }
 
  private:
-  std::barrier<>& warp() const {
-    return state_->warps[static_cast<std::size_t>(thread_ / kWarpSize)];
-  }
+  std::barrier<>& warp() const { return state_->warps[at(thread_ / kWarpSize)]; }
   typename State::Lane& mine() const { return state_->lanes[thread_]; }
   void note(unsigned line, std::string_view file) const {
     for (const SyncPlace& seen : state_->syncs) {

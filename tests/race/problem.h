@@ -3,6 +3,7 @@
 // library.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "kernels/rows/gallery_row.h"
 
 #include <cmath>
@@ -56,20 +57,20 @@ template <class S> class Problem {
       image_ids_.push_back(i == 13 ? 7 : i);  // 13 is the same image as 7
       S square = 0;
       for (int d = 0; d < kDim; ++d) {
-        S& x = e[static_cast<std::size_t>(i * kDim + d)];
+        S& x = e[at(i * kDim + d)];
         x = random() + (d == label % kDim ? S(0.6) : S(0));
         square += x * x;
       }
-      for (int d = 0; d < kDim; ++d) e[static_cast<std::size_t>(i * kDim + d)] /= std::sqrt(square);
+      for (int d = 0; d < kDim; ++d) e[at(i * kDim + d)] /= std::sqrt(square);
     }
     classes_[13] = classes_[7];
     for (int d = 0; d < kDim; ++d) {  // 4, 9 and 11 are the same vector
-      e[static_cast<std::size_t>(9 * kDim + d)] = e[static_cast<std::size_t>(4 * kDim + d)];
-      e[static_cast<std::size_t>(11 * kDim + d)] = e[static_cast<std::size_t>(4 * kDim + d)];
+      e[at(9 * kDim + d)] = e[at(4 * kDim + d)];
+      e[at(11 * kDim + d)] = e[at(4 * kDim + d)];
     }
     members_.resize(8);
     for (int i = 0; i < kColumns; ++i) {
-      members_[static_cast<std::size_t>(classes_[static_cast<std::size_t>(i)])].push_back(i);
+      members_[at(classes_[static_cast<std::size_t>(i)])].push_back(i);
     }
     classes_.resize(static_cast<std::size_t>(pad(kColumns)), 0);
     for (int i = 0; i < kRows; ++i) {
@@ -77,8 +78,7 @@ template <class S> class Problem {
         S s = 0;
         for (int d = 0; d < kDim; ++d) {
           if (j < kColumns) {
-            s += e[static_cast<std::size_t>(i * kDim + d)] *
-                 e[static_cast<std::size_t>(j * kDim + d)];
+            s += e[at(i * kDim + d)] * e[at(j * kDim + d)];
           }
         }
         scores_.push_back(j < kColumns ? s : std::numeric_limits<S>::quiet_NaN());
@@ -89,8 +89,7 @@ template <class S> class Problem {
   // Everything but the scores, which each run copies: kernels write over them.
   GalleryRow<S> row(int query) const {
     GalleryRow<S> in;
-    const auto& members =
-        members_[static_cast<std::size_t>(classes_[static_cast<std::size_t>(query)])];
+    const auto& members = members_[at(classes_[static_cast<std::size_t>(query)])];
     in.columns = kColumns;
     in.classes = classes_.data();
     in.members = members.data();

@@ -8,6 +8,7 @@
 // is the compiler's own builtin: clang++ 14 has no std::source_location.)
 #pragma once
 
+#include "engine/base/integers.h"
 #include "kernels/team.h"
 
 #include <barrier>
@@ -106,7 +107,7 @@ class ThreadTeam {
 
  private:
   int members() const { return static_cast<int>(state_.lines.size()); }
-  TeamState::Slot& mine() const { return state_.slots[static_cast<std::size_t>(member_)]; }
+  TeamState::Slot& mine() const { return state_.slots[at(member_)]; }
   // This member's first index; the next call gives it to another member.
   int turn() const { return (member_ + ++calls_) % members(); }
 
@@ -123,7 +124,7 @@ class ThreadTeam {
   }
 
   void meet(unsigned line) const {
-    state_.lines[static_cast<std::size_t>(member_)] = line;
+    state_.lines[at(member_)] = line;
     state_.barrier.arrive_and_wait();
     for (const unsigned other : state_.lines) {
       if (other == line) continue;

@@ -1,4 +1,5 @@
 #include "retrieval/statistics/clustering.h"
+#include "engine/base/integers.h"
 #include "retrieval/statistics/mutual_information.h"
 
 #include "engine/base/error.h"
@@ -47,7 +48,7 @@ struct Plain {
 Plain plain_k_means(const std::vector<Vector>& rows, const std::vector<std::int64_t>& start,
                     int iterations) {
   std::vector<Vector> centres;
-  for (const std::int64_t row : start) centres.push_back(rows[static_cast<std::size_t>(row)]);
+  for (const std::int64_t row : start) centres.push_back(rows[at(row)]);
   Plain out;
   out.cluster.resize(rows.size());
   for (int iteration = 0; iteration <= iterations; ++iteration) {
@@ -57,9 +58,9 @@ Plain plain_k_means(const std::vector<Vector>& rows, const std::vector<std::int6
       Vector distances;
       for (const Vector& centre : centres) distances.push_back(apart(rows[i], centre));
       const auto best = std::min_element(distances.begin(), distances.end()) - distances.begin();
-      const Vector& nearest = centres[static_cast<std::size_t>(best)];
+      const Vector& nearest = centres[at(best)];
       for (std::size_t c = 0; c < centres.size(); ++c) {
-        const double further = distances[c] - distances[static_cast<std::size_t>(best)];
+        const double further = distances[c] - distances[at(best)];
         if (static_cast<std::int64_t>(c) == best || further >= out.closest_call) continue;
         if (centres[c] != nearest) out.closest_call = further;
       }
@@ -86,7 +87,7 @@ Plain plain_k_means(const std::vector<Vector>& rows, const std::vector<std::int6
     out.empty += std::count(out.cluster.begin(), out.cluster.end(), c) == 0 ? 1 : 0;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    out.squares += apart(rows[i], centres[static_cast<std::size_t>(out.cluster[i])]);
+    out.squares += apart(rows[i], centres[at(out.cluster[i])]);
   }
   return out;
 }

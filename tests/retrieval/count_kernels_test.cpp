@@ -1,4 +1,5 @@
 #include "retrieval/passes/count_kernels.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/random.h"
 #include "tests/support/random_seed.h"
@@ -76,9 +77,9 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
         const std::int64_t own = steps_of(lane);
         by_lane.push_back(descending(own, static_cast<std::uint32_t>(10 + lane)));
         for (std::int64_t k = 0; k < own; ++k) {
-          float& threshold = by_lane.back()[static_cast<std::size_t>(k)];
+          float& threshold = by_lane.back()[at(k)];
           if (lane % 4 == 3) threshold += 8.0F;
-          thresholds[static_cast<std::size_t>((steps - own + k) * kColumnLanes + lane)] = threshold;
+          thresholds[at((steps - own + k) * kColumnLanes + lane)] = threshold;
         }
       }
       std::vector<std::int32_t> counts(thresholds.size(), 5);  // counts must be added to these
@@ -86,13 +87,13 @@ TEST(CountKernels, ColumnsAgreeWithPlainCounting) {
       for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
         std::vector<float> column;
         for (std::int64_t i = 0; i < rows; ++i) {
-          column.push_back(scores[static_cast<std::size_t>(i * kStride + lane)]);
+          column.push_back(scores[at(i * kStride + lane)]);
         }
-        const auto expected = plain_counts(column, by_lane[static_cast<std::size_t>(lane)]);
+        const auto expected = plain_counts(column, by_lane[at(lane)]);
         const std::int64_t first = steps - steps_of(lane);
         for (std::int64_t k = 0; k < steps; ++k) {
-          EXPECT_EQ(counts[static_cast<std::size_t>(k * kColumnLanes + lane)],
-                    5 + (k < first ? 0 : expected[static_cast<std::size_t>(k - first)]));
+          EXPECT_EQ(counts[at(k * kColumnLanes + lane)],
+                    5 + (k < first ? 0 : expected[at(k - first)]));
         }
       }
     }
@@ -140,8 +141,7 @@ TEST(CountKernels, DrawnCasesAgreeWithPlainCounting) {
       own.push_back(thresholds_of(random.below(steps + 1)));
       const auto first = steps - static_cast<std::int64_t>(own.back().size());
       for (std::int64_t k = first; k < steps; ++k) {
-        lanes[static_cast<std::size_t>(k * kColumnLanes + lane)] =
-            own.back()[static_cast<std::size_t>(k - first)];
+        lanes[at(k * kColumnLanes + lane)] = own.back()[at(k - first)];
       }
     }
     std::vector<std::int32_t> found(lanes.size(), 0);
@@ -149,14 +149,13 @@ TEST(CountKernels, DrawnCasesAgreeWithPlainCounting) {
     for (std::int64_t lane = 0; lane < kColumnLanes; ++lane) {
       std::vector<float> column;
       for (std::int64_t r = 0; r < rows; ++r) {
-        column.push_back(tile[static_cast<std::size_t>(r * kColumnLanes + lane)]);
+        column.push_back(tile[at(r * kColumnLanes + lane)]);
       }
-      const std::vector<float>& mine = own[static_cast<std::size_t>(lane)];
+      const std::vector<float>& mine = own[at(lane)];
       const std::vector<std::int32_t> expected = plain_counts(column, mine);
       const auto first = steps - static_cast<std::int64_t>(mine.size());
       for (std::int64_t k = 0; k < steps; ++k) {
-        ASSERT_EQ(found[static_cast<std::size_t>(k * kColumnLanes + lane)],
-                  k < first ? 0 : expected[static_cast<std::size_t>(k - first)])
+        ASSERT_EQ(found[at(k * kColumnLanes + lane)], k < first ? 0 : expected[at(k - first)])
             << "lane " << lane << ", step " << k;
       }
     }

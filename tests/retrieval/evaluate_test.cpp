@@ -1,4 +1,5 @@
 #include "retrieval/evaluate.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
 #include "kernels/score_order.h"
@@ -296,7 +297,7 @@ TEST(Evaluate, EveryThreadsCountersAreAmongTheBytes) {
     };
     return bytes(3) - bytes(1);
   };
-  for (std::int64_t i = 0; i < kRows; ++i) set.labels[static_cast<std::size_t>(i)] = i;
+  for (std::int64_t i = 0; i < kRows; ++i) set.labels[at(i)] = i;
   const std::int64_t without_positives = more_bytes();
   for (std::int64_t& label : set.labels) label %= 2;
   constexpr std::int64_t kPositives = kRows * (kRows / 2 - 1);
@@ -376,7 +377,7 @@ TEST(Evaluate, DuplicatesInOtherTilesComeFirst) {
   }
   const auto m = evaluate(Context(2), set.view(), nullptr, detailed());
   for (std::int64_t i = 0; i < 2 * kCount; ++i) {
-    EXPECT_EQ(m->per_query.first_hit_rank[static_cast<std::size_t>(i)], 2) << i;
+    EXPECT_EQ(m->per_query.first_hit_rank[at(i)], 2) << i;
   }
 }
 
@@ -412,8 +413,8 @@ TEST(Evaluate, MillionsOfPositivesAreOrdered) {
       if (a == b) continue;
       double score = 0;
       for (std::int64_t d = 0; d < set.dim; ++d) {
-        score += static_cast<double>(set.embeddings[static_cast<std::size_t>(a * set.dim + d)]) *
-                 static_cast<double>(set.embeddings[static_cast<std::size_t>(b * set.dim + d)]);
+        score += static_cast<double>(set.embeddings[at(a * set.dim + d)]) *
+                 static_cast<double>(set.embeddings[at(b * set.dim + d)]);
       }
       (a < 2060 && b < 2060 ? positives : negatives).push_back(score);
     }
@@ -447,7 +448,7 @@ TEST(Evaluate, MillionsOfPositivesAreOrdered) {
 // The product of a long row with itself, which is no pair, must not widen the bins of all others.
 TEST(Evaluate, OneLongRowLeavesBinsForTheOthers) {
   EmbeddingSet set = unit_set(500, 24, 60);
-  for (std::int64_t d = 0; d < set.dim; ++d) set.embeddings[static_cast<std::size_t>(d)] *= 1000;
+  for (std::int64_t d = 0; d < set.dim; ++d) set.embeddings[at(d)] *= 1000;
   EvaluateOptions none_ordered;
   none_ordered.most_ordered = 0;
   const auto exact = evaluate(Context(2), set.view());

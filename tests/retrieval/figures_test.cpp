@@ -1,5 +1,6 @@
 // A report's charts must draw the numbers that they are said to draw.
 #include "retrieval/report/figures.h"
+#include "engine/base/integers.h"
 
 #include "data/images/encode_jpeg.h"
 #include "data/images/resize.h"
@@ -29,9 +30,9 @@ class Figures : public testing::Test {
   std::vector<std::int64_t> counts(std::int64_t bins) {
     std::vector<std::int64_t> out(static_cast<std::size_t>(bins), 0);
     for (std::int64_t b = 1 + below(bins / 4); b < bins - 1 - below(bins / 4); ++b) {
-      out[static_cast<std::size_t>(b)] = below(2) * below(1000);
+      out[at(b)] = below(2) * below(1000);
     }
-    out[static_cast<std::size_t>(bins / 2)] = 1 + below(1000);
+    out[at(bins / 2)] = 1 + below(1000);
     return out;
   }
   RecordedSet recorded() {
@@ -190,8 +191,7 @@ TEST_F(Figures, SimilaritiesAreThoseOfTheEvaluatedEpochAndOfTheReport) {
     }
     for (std::size_t r = 0; r < made.runs.size(); ++r) {
       const ReportedRun& run = made.runs[r];
-      const RecordedEpoch& epoch =
-          run.record->epochs[static_cast<std::size_t>(run.record->evaluated)];
+      const RecordedEpoch& epoch = run.record->epochs[at(run.record->evaluated)];
       const auto expect_chart = [&](std::size_t which, const std::string& title, double jsd,
                                     const std::vector<std::int64_t>& positives,
                                     const std::vector<std::int64_t>& negatives) {

@@ -6,6 +6,7 @@
 // in any order, and the engine and brute force see the same ties.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "retrieval/evaluate.h"
 #include "retrieval/passes/count_kernels.h"
@@ -60,8 +61,7 @@ inline EmbeddingSet draw_set(CounterRandom& random, std::int64_t rows, int sizes
   }
   labels.resize(static_cast<std::size_t>(rows));
   for (std::size_t i = labels.size(); i > 1; --i) {
-    std::swap(labels[i - 1],
-              labels[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+    std::swap(labels[i - 1], labels[at(random.below(static_cast<std::int64_t>(i)))]);
   }
   EmbeddingSet set;
   set.dim = dim;
@@ -91,12 +91,11 @@ inline MixedCase mixed_case(std::uint64_t seed, std::uint64_t index) {
   constexpr std::array<std::int64_t, 6> kEdges{kColumnLanes, 2 * kColumnLanes, 64, 128, 256, 320};
   constexpr std::array<std::int64_t, 4> kSeparations{0, 1, 3, 8};
   const auto rows = [&] {
-    return random.below(2) == 0
-               ? 2 + random.below(350)
-               : kEdges[static_cast<std::size_t>(random.below(6))] + random.below(3) - 1;
+    return random.below(2) == 0 ? 2 + random.below(350)
+                                : kEdges[at(random.below(6))] + random.below(3) - 1;
   };
   const int sizes = static_cast<int>(random.below(mixed::kSizes));
-  const std::int64_t separation = kSeparations[static_cast<std::size_t>(random.below(4))];
+  const std::int64_t separation = kSeparations[at(random.below(4))];
   const std::int64_t dim = 2 + random.below(6);
   const int cameras = random.below(3) == 0 ? 2 + static_cast<int>(random.below(3)) : 0;
   const float scale = random.below(2) == 0 ? 1.0F : 1.0F / 16;

@@ -1,4 +1,5 @@
 #include "retrieval/nearest.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
 #include "retrieval/evaluate.h"
@@ -62,7 +63,7 @@ Found found_by(int threads, const EmbeddingView& queries, const EmbeddingView* g
   Found out(static_cast<std::size_t>(queries.count));
   for (std::int64_t q = 0; best && q < best->queries(); ++q) {
     for (const Neighbour& each : best->of(q)) {
-      out[static_cast<std::size_t>(q)].emplace_back(each.score, each.row);
+      out[at(q)].emplace_back(each.score, each.row);
     }
   }
   return out;
@@ -129,7 +130,7 @@ TEST(Nearest, OwnClassLastAgreesWithTheMetrics) {
   const Found by_row = found_by(2, set.view(), nullptr, 4);
   for (std::size_t q = 0; q < by_class.size(); ++q) {
     const auto is_right = [&](const Found& found) {
-      return set.labels[static_cast<std::size_t>(found[q][0].second)] == set.labels[q];
+      return set.labels[at(found[q][0].second)] == set.labels[q];
     };
     EXPECT_EQ(is_right(by_class), metrics->per_query.first_hit_rank[q] == 1) << q;
     right += is_right(by_class) ? 1 : 0;

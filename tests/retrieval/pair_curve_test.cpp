@@ -1,4 +1,5 @@
 #include "retrieval/passes/pair_curve.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/random.h"
 #include "retrieval/passes/pair_statistics.h"
@@ -50,7 +51,7 @@ TEST(PairCurve, AThresholdAcceptsWhatItsPointCounts) {
     const int terms = 1 + static_cast<int>(random.below(64));
     // Of unit length; as they are; and bins of another width than a power of two.
     const std::vector<float> scales = {1.0F / static_cast<float>(terms), 1.0F, 0.3F, 1e-6F};
-    const float scale = scales[static_cast<std::size_t>(random.below(4))];
+    const float scale = scales[at(random.below(4))];
     const auto draw = [&](std::int64_t n) {
       std::vector<float> scores;
       for (std::int64_t i = 0; i < n; ++i) scores.push_back(code_score(random, terms) * scale);

@@ -1,5 +1,6 @@
 // The report must be complete, true, and harmless whatever files and classes are called.
 #include "retrieval/report/report.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
 #include "engine/device/context.h"
@@ -49,7 +50,7 @@ struct Made {
       std::vector<float> one;
       float square = 0;
       for (std::int64_t d = 0; d < set.dim; ++d) {
-        one.push_back(centres[static_cast<std::size_t>(label * set.dim + d)] +
+        one.push_back(centres[at(label * set.dim + d)] +
                       static_cast<float>(noise) * normal(random));
         square += one.back() * one.back();
       }
@@ -238,11 +239,10 @@ TEST(Report, HoldsEveryNumber) {
     const std::int64_t query = hardest[i];
     const auto results = find_all(*cards[i], "li");
     ASSERT_EQ(results.size(), 9U);
-    EXPECT_TRUE(holds(cards[i]->text, made.set.paths[static_cast<std::size_t>(query)]));
+    EXPECT_TRUE(holds(cards[i]->text, made.set.paths[at(query)]));
     for (std::size_t k = 1; k < results.size(); ++k) {
       const Neighbour found = run.neighbours.of(query)[k - 1];
-      const bool right = made.set.labels[static_cast<std::size_t>(found.row)] ==
-                         made.set.labels[static_cast<std::size_t>(query)];
+      const bool right = made.set.labels[at(found.row)] == made.set.labels[at(query)];
       EXPECT_TRUE(results[k]->has_class(right ? "right" : "wrong"));
       EXPECT_TRUE(holds(results[k]->text, right ? "\xE2\x9C\x93" : "\xE2\x9C\x97"));
       EXPECT_TRUE(holds(results[k]->text, fmt::format("{:.3f}", found.score)));
@@ -561,16 +561,15 @@ TEST(Confusions, AreCountedOverFirstResults) {
     for (int q = 0; q < n; ++q) {
       found.count(q) = std::uniform_int_distribution(0, 2)(random);
       for (int k = 0; k < found.count(q); ++k) {
-        found.room(q)[static_cast<std::size_t>(k)] = {
-            0.5F, std::uniform_int_distribution(0, n - 1)(random)};
+        found.room(q)[at(k)] = {0.5F, std::uniform_int_distribution(0, n - 1)(random)};
       }
       // A query whose class no candidate has cannot be answered rightly; nor one without results.
       per_query.num_relevant.push_back(std::uniform_int_distribution(0, 1)(random) *
                                        found.count(q));
       if (per_query.num_relevant.back() == 0) continue;
-      const std::int64_t own = set.labels[static_cast<std::size_t>(q)];
+      const std::int64_t own = set.labels[at(q)];
       ++valid[own];
-      const std::int64_t first = candidates[static_cast<std::size_t>(found.of(q)[0].row)];
+      const std::int64_t first = candidates[at(found.of(q)[0].row)];
       if (first != own) ++expected[{own, first}];
     }
     const auto all = most_confused(set, gallery, per_query, found, 100);

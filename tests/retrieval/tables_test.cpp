@@ -1,5 +1,6 @@
 // A report's tables must hold what plain counting finds.
 #include "retrieval/report/tables.h"
+#include "engine/base/integers.h"
 
 #include "tests/support/page.h"
 #include "tests/support/random_seed.h"
@@ -128,10 +129,9 @@ class Tables : public testing::Test {
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> times;
     std::map<std::int64_t, std::int64_t> valid;
     for (std::int64_t q = 0; q < kQueries; ++q) {
-      if (run.metrics.per_query.num_relevant[static_cast<std::size_t>(q)] == 0) continue;
-      const std::int64_t own = queries_.labels[static_cast<std::size_t>(q)];
-      const std::int64_t first =
-          gallery_.labels[static_cast<std::size_t>(run.neighbours.of(q)[0].row)];
+      if (run.metrics.per_query.num_relevant[at(q)] == 0) continue;
+      const std::int64_t own = queries_.labels[at(q)];
+      const std::int64_t first = gallery_.labels[at(run.neighbours.of(q)[0].row)];
       ++valid[own];
       if (own != first) ++times[{own, first}];
     }
@@ -143,8 +143,7 @@ class Tables : public testing::Test {
     Cells cells;
     for (std::size_t i = 0; i < std::min<std::size_t>(20, sorted.size()); ++i) {
       const auto& [count, of, label, taken_for] = sorted[i];
-      cells.push_back({queries_.classes[static_cast<std::size_t>(label)],
-                       gallery_.classes[static_cast<std::size_t>(taken_for)],
+      cells.push_back({queries_.classes[at(label)], gallery_.classes[at(taken_for)],
                        fmt::format("{}", -count), fmt::format("{}", of)});
     }
     return cells;
@@ -161,9 +160,8 @@ TEST_F(Tables, ClassesOfOneRunAreTheHardest) {
   expected.resize(std::min<std::size_t>(20, expected.size()));
   Cells cells;
   for (const ClassRow& row : expected) {
-    cells.push_back({queries_.classes[static_cast<std::size_t>(row.label)],
-                     fmt::format("{}", row.queries), shown(row.recall), shown(row.map_at_r),
-                     shown(row.map)});
+    cells.push_back({queries_.classes[at(row.label)], fmt::format("{}", row.queries),
+                     shown(row.recall), shown(row.map_at_r), shown(row.map)});
   }
   EXPECT_EQ(tables_of(classes_section(made)),
             (std::vector<Cells>{cells, confusions(made.runs[0])}));
@@ -181,9 +179,9 @@ TEST_F(Tables, ClassesOfTwoRunsAreThoseThatDifferMost) {
   Cells cells;
   for (std::size_t i = 0; i < std::min<std::size_t>(12, order.size()); ++i) {
     const ClassRow& row = before[order[i]];
-    cells.push_back({queries_.classes[static_cast<std::size_t>(row.label)],
-                     fmt::format("{}", row.queries), shown(row.map_at_r),
-                     shown(after[order[i]].map_at_r), shown_change(change(order[i]))});
+    cells.push_back({queries_.classes[at(row.label)], fmt::format("{}", row.queries),
+                     shown(row.map_at_r), shown(after[order[i]].map_at_r),
+                     shown_change(change(order[i]))});
   }
   EXPECT_EQ(tables_of(classes_section(made)),
             (std::vector<Cells>{cells, confusions(made.runs[0]), confusions(made.runs[1])}));

@@ -1,4 +1,5 @@
 #include "retrieval/protocols/vehicleid_official.h"
+#include "engine/base/integers.h"
 
 #include "retrieval/protocols/protocol.h"
 #include "tests/retrieval/mixed_cases.h"
@@ -42,7 +43,7 @@ TEST(VehicleIdOfficial, DrawnCasesAgreeWithThePlainDefinition) {
     SplitMix random(options.seed);
     std::map<std::int64_t, std::vector<std::int64_t>> classes;
     for (std::int64_t i = 0; i < set.count(); ++i) {
-      classes[set.labels[static_cast<std::size_t>(i)]].push_back(i);
+      classes[set.labels[at(i)]].push_back(i);
     }
     std::vector<double> first, fifth, map;
     for (int draw = 0; draw < options.draws; ++draw) {
@@ -54,7 +55,7 @@ TEST(VehicleIdOfficial, DrawnCasesAgreeWithThePlainDefinition) {
         return std::inner_product(x, x + set.dim, set.embeddings.begin() + b * set.dim, 0.0);
       };
       for (std::int64_t q = 0; q < set.count(); ++q) {
-        const std::int64_t own = gallery[set.labels[static_cast<std::size_t>(q)]];
+        const std::int64_t own = gallery[set.labels[at(q)]];
         if (own == q) continue;
         double rank = 0;  // counts the match itself and every equal score
         for (const auto& [label, row] : gallery) rank += score(q, row) >= score(q, own) ? 1 : 0;

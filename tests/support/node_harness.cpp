@@ -1,4 +1,5 @@
 #include "tests/support/node_harness.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
@@ -192,7 +193,7 @@ std::vector<std::vector<float>> NodeHarness::backward(
   std::vector<bool> used(expected_padding.size(), false);
   for (const Parameters::Entry& entry : parameters_.entries()) {
     for (std::int64_t i = 0; i < entry.elements(); ++i) {
-      used[static_cast<std::size_t>(entry.offset + i)] = true;
+      used[at(entry.offset + i)] = true;
     }
   }
   for (std::size_t i = 0; i < used.size(); ++i) {

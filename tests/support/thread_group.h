@@ -2,6 +2,7 @@
 // without MPI.
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/group/process_group.h"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ class ThreadGroup final : public ProcessGroup {
 
   // Returns what each rank brought to this call, once all have arrived.
   const std::vector<const void*>& bring(const void* mine) {
-    meeting_.brought[static_cast<std::size_t>(rank_)] = mine;
+    meeting_.brought[at(rank_)] = mine;
     meeting_.barrier.arrive_and_wait();
     return meeting_.brought;
   }

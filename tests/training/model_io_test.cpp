@@ -1,4 +1,5 @@
 #include "training/model_io.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
 #include "tests/support/messages.h"
@@ -72,7 +73,7 @@ TEST_F(ModelIo, AnOptimizersStateThatCannotBeIsRefused) {
        {std::pair{0, std::nanf("")}, std::pair{1, INFINITY}, std::pair{1, -1e-3F}}) {
     Trainer first(context_, options);
     first.step(batch.get());
-    first.train_step().optimizer().states()[static_cast<std::size_t>(state)].values[3] = value;
+    first.train_step().optimizer().states()[at(state)].values[3] = value;
     const std::string path = save(first, options.model);
     Trainer second(context_, options);
     EXPECT_TRUE(holds(message_of<InputError>([&] { second.load(Checkpoint(path)); }),

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/device/gemm.h"
@@ -39,7 +40,7 @@ EmbeddingSet make_set(const Context& context, std::int64_t n, std::int64_t dim,
   set.embeddings.resize(static_cast<std::size_t>(n * dim));
   parallel_for(context.threads(), n, [&](std::int64_t i, int) {
     const std::int64_t label = i % classes;
-    set.labels[static_cast<std::size_t>(i)] = label;
+    set.labels[at(i)] = label;
     CounterRandom centre(seed, 0, static_cast<std::uint64_t>(label));
     CounterRandom around(seed, 1, static_cast<std::uint64_t>(first + i));
     float* row = set.embeddings.data() + i * dim;

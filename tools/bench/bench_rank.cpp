@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "engine/device/buffer.h"
@@ -46,10 +47,9 @@ class BenchRank final : public Command {
     std::vector<std::uint8_t> targets(size);
     parallel_for(threads, n_, [&](std::int64_t i, int) {
       CounterRandom random(common.seed, 0, static_cast<std::uint64_t>(i));
-      targets[static_cast<std::size_t>(i)] = random.below(10) == 0 ? 1 : 0;
+      targets[at(i)] = random.below(10) == 0 ? 1 : 0;
       // Positives score a little higher, so that the ranking is neither perfect nor hopeless.
-      scores[static_cast<std::size_t>(i)] = static_cast<float>(
-          random.uniform(-1, 1) + (targets[static_cast<std::size_t>(i)] != 0 ? 0.3 : 0));
+      scores[at(i)] = static_cast<float>(random.uniform(-1, 1) + (targets[at(i)] != 0 ? 0.3 : 0));
     });
     if (context.on_gpu()) {
       report_gpu(common, spec, context, time_gpu_ranking(context, spec, scores, targets, repeats_));
@@ -73,7 +73,7 @@ class BenchRank final : public Command {
       KeyedItems<std::uint32_t> a{keys[0].as<std::uint32_t>(), items[0].as<std::uint32_t>()};
       KeyedItems<std::uint32_t> b{keys[1].as<std::uint32_t>(), items[1].as<std::uint32_t>()};
       parallel_for(threads, n_, [&](std::int64_t i, int) {
-        a.keys[i] = descending_key(scores[static_cast<std::size_t>(i)]);
+        a.keys[i] = descending_key(scores[at(i)]);
         a.items[i] = static_cast<std::uint32_t>(i);
       });
       radix_sort(threads, n_, a, b, counts.as<std::int64_t>());

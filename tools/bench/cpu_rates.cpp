@@ -1,5 +1,6 @@
 #include "tools/bench/cpu_rates.h"
 
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/device/buffer.h"
 #include "kernels/math.h"
@@ -41,7 +42,7 @@ template <class F> double sigmoid_rate(int threads, F&& sigmoid) {
           const float shift = static_cast<float>(r);
           total += team.sum(kCount, [&](int i) { return sigmoid(mine[i] - shift); });
         }
-        sums[static_cast<std::size_t>(part)] = total;
+        sums[at(part)] = total;
       });
     });
   }

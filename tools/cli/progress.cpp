@@ -178,13 +178,6 @@ void Progress::update(std::int64_t done, std::string_view note) {
   }
 }
 
-void Progress::message(std::string_view line) {
-  if (quiet_) return;
-  clear();
-  show(fmt::format("{}\n", line));
-  if (terminal_) next_ = Clock::now();
-}
-
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;

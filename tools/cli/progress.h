@@ -43,8 +43,6 @@ class Progress {
 
   // `done` units so far; `note` stays until it is replaced.
   void update(std::int64_t done, std::string_view note = {});
-  // Prints a separate line above the bar.
-  void message(std::string_view line);
   // Removes the bar or, without a terminal, prints a last line with the total time. Called by the
   // destructor.
   void finish();

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/note.h"
 #include "engine/base/parallel.h"
 #include "engine/system/read_file.h"
@@ -98,9 +99,8 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
         if (!failure) failure = std::current_exception();
       } catch (const std::exception& error) {
         const std::lock_guard guard(mutex);
-        bad.push_back({.index = begin + i,
-                       .path = data.items()[static_cast<std::size_t>(begin + i)].path,
-                       .reason = error.what()});
+        bad.push_back(
+            {.index = begin + i, .path = data.items()[at(begin + i)].path, .reason = error.what()});
       }
     });
     if (failure) std::rethrow_exception(failure);  // not the picture's fault

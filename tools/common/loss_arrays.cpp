@@ -65,11 +65,12 @@ std::vector<std::int64_t> integers(const ArrayFile& file, const StoredArray& arr
 
 template <class S>
 void take_scores(const ArrayFile& file, const std::string& name, LossData<S>& data) {
+  // First, for they are what a single array lacks.
+  const StoredArray& targets = required(file, "targets");
   const StoredArray& scores = required(file, name.empty() ? "scores" : name);
   data.scores = matrix<S>(file, scores, 0);
   data.rows = scores.dims()[0];
   data.classes = scores.dims()[1];
-  const StoredArray& targets = required(file, "targets");
   data.targets =
       targets_of(integers(file, targets, {data.rows, data.classes}), place_of(file, targets.name));
 }

@@ -10,7 +10,8 @@ splits are those of the set's own lists.
 
 What it reads, below ROOT:
   sop        Ebay_train.txt, Ebay_test.txt: image_id class_id super_class_id path, a line of names first
-  inshop     list_eval_partition.txt (or in Eval/ or Anno/): image_name item_id evaluation_status, behind two lines
+  inshop     list_eval_partition.txt (or in Eval/ or Anno/): image_name item_id evaluation_status, behind two lines;
+             its img/ beside it or in Img/
   cub        images.txt, image_class_labels.txt, images/
   vehicleid  train_test_split/train_list.txt and test_list_800.txt (or 1600, 2400): image_id vehicle_id; image/
   inat       Inat_dataset_splits/Inaturalist_train_set1.txt and test: a path a line, .../<category>/<class>/<image>
@@ -37,13 +38,17 @@ class Refused(Exception):
     pass
 
 
-def rows(path, columns, skip=0):
-    """The lines of a list as tuples of so many words, with their numbers."""
+def rows(path, columns, skip=0, names=""):
+    """The lines of a list as tuples of so many words, with their numbers; `names` is what the last one of those that
+    are skipped begins with."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: {getattr(error, 'strerror', None) or error}; give the folder that the set was "
-                      "unpacked into") from error
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}; give the folder that the set was unpacked into") from error
+    except UnicodeDecodeError as error:
+        raise Refused(f"{path}: is no text in UTF-8; download it again") from error
+    if skip and not (lines[skip - 1:] and lines[skip - 1].startswith(names)):
+        raise Refused(f"{path}: line {skip}: the names of the columns are expected, {names} first; download it again")
     for number, line in enumerate(lines[skip:], skip + 1):
         words = line.split(None, columns - 1)
         if not words:
@@ -62,7 +67,7 @@ def number_in(text, path, line):
 def sop(root, _):
     for split in ("train", "test"):
         path = root / f"Ebay_{split}.txt"
-        for line, (_, label, _, image) in rows(path, 4, skip=1):
+        for line, (_, label, _, image) in rows(path, 4, skip=1, names="image_id"):
             category = image.split("/")[0].removesuffix("_final")
             yield Item(split, category, f"{number_in(label, path, line):05}", image)
 
@@ -70,13 +75,14 @@ def sop(root, _):
 def inshop(root, _):
     name = "list_eval_partition.txt"
     path = next((at for at in (root / name, root / "Eval" / name, root / "Anno" / name) if at.exists()), root / name)
+    inside = "Img" if (root / "Img" / "img").is_dir() else ""
     category_of = {}  # a few items have pictures in two
-    for line, (image, label, split) in rows(path, 3, skip=2):
+    for line, (image, label, split) in rows(path, 3, skip=2, names="image_name"):
         if split not in ("train", "query", "gallery"):
             raise Refused(f"{path}: line {line}: '{split}' is none of train, query, gallery; download it again")
         parts = image.split("/")
         category = category_of.setdefault(label, "_".join(parts[1:3]) if len(parts) > 4 else "")
-        yield Item(split, category, label, image)
+        yield Item(split, category, label, f"{inside}/{image}" if inside else image)
 
 
 def cub(root, _):
@@ -113,6 +119,10 @@ def links(root, out, items):
     """Where each link goes and what it points to."""
     found = {}
     for item in items:
+        for name in (item.category, item.label):
+            if name.startswith(".") or "/" in name or (name == item.label and not name):
+                raise Refused(f"{item.image}: its class or category '{name}' is no name of a folder; download the list "
+                              "again")
         if os.path.isabs(item.image) or ".." in pathlib.PurePosixPath(item.image).parts:
             raise Refused(f"{item.image}: a list names a picture outside of {root}; download it again")
         target = root / item.image
@@ -129,7 +139,7 @@ def links(root, out, items):
 
 def summary(kind, items):
     images, classes, categories = collections.Counter(), {}, {}
-    for item in items:
+    for item in dict.fromkeys(items):  # a list may have a line twice
         images[item.split] += 1
         classes.setdefault(item.split, set()).add(item.label)
         categories.setdefault(item.split, set()).add(item.category)
@@ -147,15 +157,18 @@ def main():
     parser.add_argument("set", choices=SETS, help="which data set")
     parser.add_argument("root", type=pathlib.Path, help="the folder that it was unpacked into")
     parser.add_argument("out", type=pathlib.Path, help="the folder to make")
-    parser.add_argument("--test", choices=("800", "1600", "2400"), default="800", help="vehicleid: which test set")
+    parser.add_argument("--test", choices=("800", "1600", "2400"), help="vehicleid: which test set (800)")
     options = parser.parse_args()
+    if options.test and options.set != "vehicleid":
+        parser.error(f"--test: {options.set} has one test set")
     try:
-        if options.out.exists():
+        if os.path.lexists(options.out):
             raise Refused(f"{options.out}: is there already; give another folder, or remove it")
         root = options.root.resolve()
-        items = list(SETS[options.set](root, options.test))
-        if not items:
-            raise Refused(f"{root}: its lists name no picture; download it again")
+        items = list(SETS[options.set](root, options.test or "800"))
+        for split in ("train", "query", "gallery") if options.set == "inshop" else ("train", "test"):
+            if not any(item.split == split for item in items):
+                raise Refused(f"{root}: its lists name no picture of {split}; download it again")
         for link, target in links(root, options.out, items).items():
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(target)

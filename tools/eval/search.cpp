@@ -3,6 +3,7 @@
 #include "data/sources/pictures.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/base/note.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
@@ -83,9 +84,8 @@ std::string name_of(const DescribedRows& index, std::int64_t row) {
 }
 
 std::string class_of(const EmbeddingSet& index, std::int64_t row) {
-  const std::int64_t label = index.labels[static_cast<std::size_t>(row)];
-  return index.classes.empty() ? std::to_string(label)
-                               : index.classes[static_cast<std::size_t>(label)];
+  const std::int64_t label = index.labels[at(row)];
+  return index.classes.empty() ? std::to_string(label) : index.classes[at(label)];
 }
 
 struct Results {
@@ -99,7 +99,7 @@ Results results_of(const EvaluatedRows& searched, const Neighbours& found) {
   const bool has_paths = !gallery.set.paths.empty();
   Results out;
   for (std::int64_t q = 0; q < found.queries(); ++q) {
-    const std::string& query = searched.queries.set.paths[static_cast<std::size_t>(q)];
+    const std::string& query = searched.queries.set.paths[at(q)];
     nlohmann::json results = nlohmann::json::array();
     print("{}\n", one_line(query));
     std::size_t place = 0;

@@ -1,6 +1,7 @@
 #include "tools/eval/statistics.h"
 
 #include "engine/base/english.h"
+#include "engine/base/integers.h"
 #include "engine/system/signals.h"
 #include "retrieval/metric_text.h"
 #include "retrieval/passes/largest_score.h"
@@ -41,7 +42,7 @@ Clustering cluster(const Context& context, const EvaluatedRows& rows,
 // The name of a class or category, or its number if there are no names.
 std::string name_in(const std::vector<std::string>& names, std::int64_t number) {
   const bool named = number >= 0 && number < std::ssize(names);  // -1: of no category
-  return named ? names[static_cast<std::size_t>(number)] : std::to_string(number);
+  return named ? names[at(number)] : std::to_string(number);
 }
 
 // `name_of`: returns the name of a row.

@@ -19,7 +19,7 @@ Image contact_sheet(std::span<const Image> pictures) {
   std::fill_n(sheet.data(), sheet.bytes(), kGrey);
   for (int i = 0; i < count; ++i) {
     const int left = i % columns * (width + kLine), top = i / columns * (height + kLine);
-    const Image& picture = pictures[static_cast<std::size_t>(i)];
+    const Image& picture = pictures[at(i)];
     for (int y = 0; y < height; ++y) {
       std::copy_n(picture.pixel(0, y), picture.row_bytes(), sheet.pixel(left, top + y));
     }

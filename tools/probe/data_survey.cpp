@@ -2,6 +2,7 @@
 
 #include "data/images/decode.h"
 #include "data/images/exif.h"
+#include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
@@ -46,9 +47,8 @@ std::vector<SurveyedPicture> survey(const Context& context, const Dataset& data,
   for (std::int64_t begin = 0; begin < data.size(); begin += kAtATime) {
     stop_if_interrupted();
     const std::int64_t end = std::min(data.size(), begin + kAtATime);
-    parallel_for(context.threads(), end - begin, [&](std::int64_t i, int) {
-      pictures[static_cast<std::size_t>(begin + i)] = look_at(data, begin + i);
-    });
+    parallel_for(context.threads(), end - begin,
+                 [&](std::int64_t i, int) { pictures[at(begin + i)] = look_at(data, begin + i); });
     progress(end);
   }
   return pictures;

@@ -4,6 +4,7 @@
 #include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -200,8 +201,7 @@ class ProbeData final : public Command {
       seen_.insert(path);
       if (!picture.problem.empty()) continue;
       places_[picture.content].push_back(
-          {path, data.part(),
-           data.classes()[static_cast<std::size_t>(data.label(picture.index))].name});
+          {path, data.part(), data.classes()[at(data.label(picture.index))].name});
     }
   }
 

@@ -45,7 +45,10 @@ class ProbeImage : public Command {
              "as this run's network sees it: its resize, stretch, image-size, input-mean, "
              "input-std and exif where they are not given here")
         .type_name("FILE");
-    resize_option_ = flags.add("--resize", resize_, "length of the short side; 0: as it is")
+    resize_option_ = flags
+                         .add("--resize", resize_,
+                              "length of the short side; 0: as it is (in `train`: 256 / 224 of "
+                              "the image size)")
                          .check(in_range(0, kMaxImageSide));
     stretch_option_ = flags.add_switch(
         "--stretch", stretch_, "resize to a square of that side, whatever the picture's shape");
@@ -94,7 +97,16 @@ class ProbeImage : public Command {
       if (checkpoint_.empty() && !resize_option_.given()) {
         resize_ = static_cast<int>(default_resize(crop_));
       }
+      if (resize_ == 0 && crop_ > 0) {
+        fail<UsageError>(
+            "--resize 0: leaves pictures as they are, and --augment changes what training would "
+            "resize; give {} or more",
+            crop_);
+      }
       changes_ = parse_augment(augment_, center_crop(crop_, resize_, stretch_));
+    }
+    if (stretch_ && resize_ == 0) {
+      fail<UsageError>("--stretch: to which size? --resize 0 leaves pictures as they are");
     }
     const ImageTransform transform = resize_and_crop(resize_, stretch_, crop_);
     const bool turn = exif_ == "turn";

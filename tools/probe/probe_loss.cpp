@@ -38,7 +38,8 @@ class ProbeLoss final : public Command {
     flags
         .add("--in", in_,
              "HDF5, .npz or safetensors file with embeddings [N, D] and labels [N], or .npy with "
-             "embeddings; FILE:NAME takes the array NAME as embeddings; --loss NAME --help says "
+             "embeddings; FILE:NAME takes the array NAME as embeddings or scores; --loss NAME "
+             "--help says "
              "what else a loss reads, and of which shape")
         .type_name("FILE");
     flags

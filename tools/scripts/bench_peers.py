@@ -141,8 +141,12 @@ class Worker:
         line = self.process.stdout.readline() if ready else None
         if line:
             return json.loads(line)
+        if not ready:
+            self.close()
+            return {"error": f"over {self.limit} s"}
+        code = self.process.wait()
         self.close()
-        return {"error": "out of memory" if ready else f"over {self.limit} s"}
+        return {"error": "out of memory" if code in (-9, 137) else f"ended with code {code}"}
 
     def close(self):
         if self.process is not None:

@@ -2,6 +2,7 @@
 # Trains a small network on drawn characters and shows what it learned: R@1 on characters of alphabets
 # it never saw, before and after, and a report for the browser. Usage: tools/scripts/demo.sh BUILD
 set -euo pipefail
+export LC_ALL=C  # printf reads 0.5, whatever the user's language
 bin=$1/bin
 run=runs/demo
 data=glyphs:classes=400,alphabets=20

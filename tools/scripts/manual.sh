@@ -3,6 +3,7 @@
 # Usage: tools/scripts/manual.sh PROGRAM NAME FOLDER PROBE    FOLDER/man/NAME.1 and FOLDER/completions/NAME
 # NAME is the program's name once it is installed: rankine-train. PROBE is the program whose --help lists the losses.
 set -euo pipefail
+export LC_ALL=C.UTF-8  # upper case and the order of flags, whatever the user's language
 program=${1:?the program}
 name=${2:?its name}
 folder=${3:?where to}

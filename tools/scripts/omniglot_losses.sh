@@ -7,6 +7,7 @@
 #   BUILD  default build; LOSS default: every registered loss that trains embeddings
 # FLAGS, from the environment, go to each train: FLAGS='--threads 1'
 set -uo pipefail
+export LC_ALL=C  # printf reads 0.5, whatever the user's language
 data=${1:?the folder with images_background_small1 and images_background_small2}
 build=${2:-build}
 shift $(($# < 2 ? $# : 2))
@@ -23,7 +24,8 @@ done
 
 if [ ${#losses[@]} -eq 0 ]; then
   # Losses on scores (rambo_map, rambo_apc) train no embeddings.
-  for name in $("$build/bin/probe" --help | sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p'); do
+  known=$("$build/bin/probe" --help) || exit 3
+  for name in $(sed -nE '/^Losses/,$s/^  ([a-z_]+) .*/\1/p' <<<"$known"); do
     grep -q 'reads /embeddings' <<<"$("$build/bin/probe" --loss "$name" --help)" && losses+=("$name")
   done
 fi

@@ -20,12 +20,23 @@ for folder in "$train_set" "$data/images_background_small2"; do
     exit 3
   fi
 done
+if ! command -v python3 >/dev/null; then
+  echo "error: no python3, which makes the tables" >&2
+  exit 3
+fi
 mkdir -p "$out"
 
-# run NAME FLAG...: trains into $out/NAME, or goes on there, unless that run is finished.
+# run NAME FLAG...: trains into $out/NAME, or goes on there, unless that run is finished. What was begun with other
+# flags, as in a trial, must not pass for the study.
 run() {
-  local name=$1 code
+  local name=$1 code flags
   shift
+  flags="$* ${FLAGS:-}"
+  if [ -d "$out/$name" ] && [ "$(cat "$out/$name.flags" 2>/dev/null)" != "$flags" ]; then
+    echo "error: $out/$name: was begun with other flags; give another OUT, or remove it" >&2
+    exit 3
+  fi
+  printf '%s\n' "$flags" >"$out/$name.flags"
   [ -f "$out/$name/finished" ] && return
   # shellcheck disable=SC2086  # flags
   "$build/bin/train" "$@" ${FLAGS:-} --seed 0 --quiet --resume auto --out "$out/$name" >"$out/$name.log" 2>&1 || {

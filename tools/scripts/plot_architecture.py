@@ -4,6 +4,7 @@
   tools/scripts/plot_architecture.py [--check]   writes docs/architecture_light.svg and _dark.svg, or says
                                                  (code 1) that they are not what the page says
 """
+import argparse
 import html
 import pathlib
 import re
@@ -123,11 +124,14 @@ def draw(page, look):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only say whether the drawings are what the page says")
+    options = parser.parse_args()
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     stale = []
     for name, look in LOOKS.items():
         file, drawing = DOCS / f"architecture_{name}.svg", draw(page, look)
-        if "--check" in sys.argv:
+        if options.check:
             if not file.exists() or file.read_text(encoding="utf-8") != drawing:
                 stale.append(str(file))
         else:

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # Checks what the build needs, says what is missing and installs it (Debian and Ubuntu, as root or with
 # sudo). If nothing is missing, it does nothing and needs no network.
-# Usage: tools/scripts/setup.sh [check|ci|deb]   check: install nothing; ci: also the tools of `make lint` and
-# of the sanitizer builds, and MPI (clang-tidy itself comes by pip, see tools/scripts/lint.sh); deb: also those
-# of `make deb`.
+# Usage: tools/scripts/setup.sh [ci|deb]   ci: also the tools of `make lint` and of the sanitizer builds, and MPI
+# (clang-tidy itself comes by pip, see tools/scripts/lint.sh); deb: also those of `make deb`.
 set -euo pipefail
 
 mode=${1:-build}
 case $mode in
-  build | check | ci | deb) ;;
-  *) echo "error: $mode: no such mode; use tools/scripts/setup.sh [check|ci|deb]" >&2; exit 2 ;;
+  build | ci | deb) ;;
+  *) echo "error: $mode: no such mode; use tools/scripts/setup.sh [ci|deb]" >&2; exit 2 ;;
 esac
 
 # package | what proves that it is installed: a command, a header that the compiler finds, a pkg-config
@@ -93,9 +92,6 @@ if [ ${#missing[@]} -eq 0 ]; then
   exit 0
 fi
 echo "missing: ${missing[*]}"
-if [ "$mode" = check ]; then
-  exit 1
-fi
 
 install=(apt-get install -y --no-install-recommends "${missing[@]}")
 if ! command -v apt-get >/dev/null; then

@@ -3,14 +3,13 @@
 # the build looks for it (build/third_party): the headers of cuDNN's frontend (2 MB) and, if asked for, cuDNN
 # itself. If nothing is missing, or there is no CUDA toolkit, it does nothing and needs no network. All of it
 # is optional: if a download fails, it says so, and the programs are built without.
-# Usage: tools/scripts/setup_cudnn.sh FOLDER [check|library]   check: install nothing, only say what is missing;
-# library: also cuDNN, several hundred MB, if it is missing
+# Usage: tools/scripts/setup_cudnn.sh FOLDER [library]   library: also cuDNN, several hundred MB, if it is missing
 set -euo pipefail
 folder=${1:?a folder, as build/third_party}
 mode=${2:-headers}
 case $mode in
-  headers | check | library) ;;
-  *) echo "error: $mode: no such mode; use tools/scripts/setup_cudnn.sh FOLDER [check|library]" >&2; exit 2 ;;
+  headers | library) ;;
+  *) echo "error: $mode: no such mode; use tools/scripts/setup_cudnn.sh FOLDER [library]" >&2; exit 2 ;;
 esac
 
 # Later versions make sums beside a convolution that cuDNN refuses (cmake/cudnn.cmake). All wheels of a
@@ -37,31 +36,33 @@ first_of "$folder"/include/cudnn_frontend.h /usr/{local/,}include/cudnn_frontend
 first_of "$folder"/nvidia/cudnn/lib/libcudnn.so.9 "$toolkit"/lib{,64}/libcudnn.so.9 \
   /usr/{local/,}lib/libcudnn.so.9 /usr/lib/"$machine"-linux-gnu/libcudnn.so.9 || missing+=("cuDNN")
 [ ${#missing[@]} -gt 0 ] || exit 0
-if [ "$mode" = check ]; then
-  printf 'missing for GPU layers: %s\n' "${missing[@]}"
-  exit 1
-fi
-
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # fetch REQUIREMENT FLAGS...: fetches one wheel and unpacks it into $work/content.
 fetch() {
-  tools/scripts/fetch_wheel.sh "$work/content" "$@" && return
+  "$(dirname "$0")/fetch_wheel.sh" "$work/content" "$@" && return
   echo "not fetched: ${1%% *}; the programs are built without cuDNN" >&2
   return 1
+}
+
+# keep PART: puts it from $work/content into FOLDER, whole or not at all.
+keep() {
+  mkdir -p "$folder"
+  rm -rf "${folder:?}/$1.part"
+  cp -r "$work/content/$1" "$folder/$1.part"
+  rm -rf "${folder:?}/$1"
+  mv "$folder/$1.part" "$folder/$1"
 }
 
 for what in "${missing[@]}"; do
   if [ "$what" != cuDNN ]; then
     fetch "$frontend --hash=sha256:$frontend_sha256" --implementation cp --python-version 3.11 \
       --platform manylinux_2_28_x86_64 || exit 0
-    mkdir -p "$folder"
-    cp -r "$work/content/include" "$folder/"
+    keep include
   elif [ "$mode" = library ]; then
     version=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
     fetch "nvidia-cudnn-cu$version==$cudnn" || exit 0
-    mkdir -p "$folder"
-    cp -r "$work/content/nvidia" "$folder/"
+    keep nvidia
   else
     echo "cuDNN 9 was not found; tools/scripts/setup_cudnn.sh $folder library fetches it"
   fi

@@ -225,8 +225,12 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   const std::string ways = parts.trainer.program().implementations();
   if (!ways.empty()) lines.push_back("on the GPU: " + ways);
   lines.push_back(memory_line(parts));
-  lines.push_back(fmt::format("disk in MiB: {:.1f} for each of {}/best.h5, last.h5 and previous.h5",
-                              static_cast<double>(parts.trainer.state_bytes()) / kMebibyte, s.out));
+  lines.push_back(fmt::format("disk in MiB: {:.1f} for {}",
+                              static_cast<double>(parts.trainer.state_bytes()) / kMebibyte,
+                              s.epochs == 0 ? s.out + "/last.h5"
+                                            : fmt::format("each of {}/best.h5, last.h5 and "
+                                                          "previous.h5",
+                                                          s.out)));
   return lines;
 }
 

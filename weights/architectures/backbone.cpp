@@ -1,6 +1,7 @@
 #include "weights/architectures/backbone.h"
 
 #include "engine/base/colours.h"
+#include "engine/base/integers.h"
 
 #include <utility>
 
@@ -21,7 +22,7 @@ LayerId Backbone::add(Layer layer) {
 
 std::int64_t Backbone::channels(LayerId layer) const {
   if (layer == kImages) return kColours;
-  const Layer& found = layers_[static_cast<std::size_t>(layer)];
+  const Layer& found = layers_[at(layer)];
   if (const auto* unit = std::get_if<ConvBn>(&found)) return unit->channels;
   if (const auto* pooling = std::get_if<Pooling>(&found)) return channels(pooling->x);
   std::int64_t sum = 0;
@@ -39,8 +40,7 @@ bool Backbone::fits(std::int64_t image_size) const {
   using Sides = std::array<std::int64_t, 2>;
   std::vector<Sides> results;
   const auto result = [&](LayerId layer) {
-    return layer == kImages ? Sides{image_size, image_size}
-                            : results[static_cast<std::size_t>(layer)];
+    return layer == kImages ? Sides{image_size, image_size} : results[at(layer)];
   };
   const auto through = [&](const Window& window, LayerId x) {
     return Sides{window.result(result(x)[0], 0), window.result(result(x)[1], 1)};
@@ -60,7 +60,7 @@ bool Backbone::fits(std::int64_t image_size) const {
 
 const ConvBn* Backbone::shortcut_of(const ConvBn& unit) const {
   if (!unit.residual) return nullptr;
-  const auto* added = std::get_if<ConvBn>(&layers_[static_cast<std::size_t>(*unit.residual)]);
+  const auto* added = std::get_if<ConvBn>(&layers_[at(*unit.residual)]);
   return added != nullptr && !added->relu ? added : nullptr;
 }
 

@@ -1,5 +1,7 @@
 #include "weights/foreign/resnet_names.h"
 
+#include "engine/base/integers.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -96,7 +98,7 @@ std::optional<std::string> second_generation(const std::string& layer) {
 std::vector<std::string> in_order(const char* first, bool norm) {
   std::vector<std::string> names = {first};
   for (int stage = 2; stage <= 5; ++stage) {
-    for (int block = 0; block < kBlocks[static_cast<std::size_t>(stage - 2)]; ++block) {
+    for (int block = 0; block < kBlocks[at(stage - 2)]; ++block) {
       names.push_back(keras_place(stage, block, 1, norm));
       names.push_back(keras_place(stage, block, 2, norm));
       if (block == 0) names.push_back(keras_place(stage, block, 0, norm));

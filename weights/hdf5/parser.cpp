@@ -1,6 +1,7 @@
 #include "weights/hdf5/parser.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 
 #include <sys/stat.h>
 
@@ -243,7 +244,7 @@ std::string Hdf5Parser::describe_shape(Open& set) const {
   std::array<hsize_t, kHdf5MaxRank> dims{};
   H5Sget_simple_extent_dims(set.space.get(), dims.data(), nullptr);
   for (int i = 0; i < rank; ++i) {
-    const hsize_t side = dims[static_cast<std::size_t>(i)];
+    const hsize_t side = dims[at(i)];
     // A side can be huge only if another is 0, since the total was checked on opening.
     if (side > static_cast<hsize_t>(std::numeric_limits<std::int32_t>::max())) {
       return fmt::format("has a side of {}; it is damaged", side);

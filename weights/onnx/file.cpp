@@ -1,6 +1,7 @@
 #include "weights/onnx/file.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "weights/architectures/registry.h"
 #include "weights/foreign/model_text.h"
 #include "weights/onnx/graph.h"
@@ -32,7 +33,7 @@ class LayersInGraph {
 
  private:
   const std::string& result(LayerId layer) const {
-    return layer == kImages ? images_ : results_[static_cast<std::size_t>(layer)];
+    return layer == kImages ? images_ : results_[at(layer)];
   }
 
   std::string append(const ConvBn& unit) {

@@ -1,5 +1,6 @@
 // In place of kernels/cuda/sort.cu.
 #include "kernels/cuda/sort.h"
+#include "engine/base/integers.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cuda/stream.h"
 
@@ -28,8 +29,8 @@ DevicePairs<Key> sort_pairs(std::int64_t count, int bits, DevicePairs<Key> a, De
     const std::vector<Key> keys(a.keys, a.keys + count);
     const std::vector<std::uint32_t> items(a.items, a.items + count);
     for (std::int64_t i = 0; i < count; ++i) {
-      result.keys[i] = keys[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
-      result.items[i] = items[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
+      result.keys[i] = keys[at(order[static_cast<std::size_t>(i)])];
+      result.items[i] = items[at(order[static_cast<std::size_t>(i)])];
     }
     const auto each = static_cast<std::size_t>(count);
     host_gpu::fill_with_nan(scratch.keys, each * sizeof(Key));

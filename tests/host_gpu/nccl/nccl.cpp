@@ -5,6 +5,7 @@
 // the only one to carry work out while others wait for it. The result comes as late as CUDA allows
 // and is NaN until then: this finds code that reads it earlier or writes to it.
 #include "engine/group/nccl/nccl.h"
+#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
 #include "tests/host_gpu/cuda/memory.h"
@@ -35,7 +36,7 @@ class World {
     const std::lock_guard lock(mutex_);
     Parts& parts = brought_[number];
     parts.of_rank.resize(size_);
-    parts.of_rank[static_cast<std::size_t>(rank)] = std::move(part);
+    parts.of_rank[at(rank)] = std::move(part);
     ++parts.brought;
     changed_.notify_all();
   }

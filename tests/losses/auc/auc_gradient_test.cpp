@@ -1,4 +1,5 @@
 #include "losses/auc/auc_gradient.h"
+#include "engine/base/integers.h"
 
 #include "losses/auc/auc.h"
 #include "tests/losses/loss_test.h"
@@ -143,16 +144,16 @@ std::vector<double> auc_bh_gradient(const LossData<double>& data, double ds) {
     Wide total = 0;
     for (int m = 0; m <= steps; ++m) {
       const Wide x = exponent(s, m);
-      total += slopes[static_cast<std::size_t>(m)] * r * sigmoid(x) * sigmoid(-x);
+      total += slopes[at(m)] * r * sigmoid(x) * sigmoid(-x);
     }
     return static_cast<double>(total / static_cast<Wide>(pairs.size()));
   };
   const auto rows = static_cast<std::size_t>(data.rows);
   std::vector<std::vector<double>> g(rows, std::vector<double>(rows));
   for (const QueryPair& pair : pairs) {
-    std::vector<double>& row = g[static_cast<std::size_t>(pair.row)];
-    row[static_cast<std::size_t>(pair.positive.column)] = gradient(by_t, pair.positive.s);
-    row[static_cast<std::size_t>(pair.negative.column)] = gradient(by_f, pair.negative.s);
+    std::vector<double>& row = g[at(pair.row)];
+    row[at(pair.positive.column)] = gradient(by_t, pair.positive.s);
+    row[at(pair.negative.column)] = gradient(by_f, pair.negative.s);
   }
   return reference::embeddings_gradient(data, g);
 }

@@ -1,4 +1,5 @@
 #include "tests/support/goldens/golden_generator.h"
+#include "engine/base/integers.h"
 
 #include <cmath>
 
@@ -48,8 +49,7 @@ std::vector<float> Generator::tensor(const std::string& key,
   if (dims.size() == 1) {
     const Range range = range_of(key, bottleneck);
     for (std::int64_t i = 0; i < count; ++i) {
-      out[static_cast<std::size_t>(i)] =
-          static_cast<float>(range.low + range.width * unit(seed, i));
+      out[at(i)] = static_cast<float>(range.low + range.width * unit(seed, i));
     }
     return out;
   }
@@ -57,7 +57,7 @@ std::vector<float> Generator::tensor(const std::string& key,
   const auto fan_in = static_cast<double>(inputs);
   const double bound = std::sqrt((dims.size() == 4 ? 6.0 : 3.0) / fan_in);
   for (std::int64_t i = 0; i < count; ++i) {
-    out[static_cast<std::size_t>(i)] = static_cast<float>(symmetric(seed, i) * bound);
+    out[at(i)] = static_cast<float>(symmetric(seed, i) * bound);
   }
   return out;
 }

@@ -1,4 +1,5 @@
 #include "tests/support/weights/keras_writer.h"
+#include "engine/base/integers.h"
 
 #include <fmt/format.h>
 
@@ -116,7 +117,7 @@ std::vector<KerasLayer> keras_layers() {
   std::int64_t in = 64;
   for (int stage = 2; stage <= 5; ++stage) {
     const std::int64_t width = std::int64_t{16} << stage;
-    for (int block = 0; block < kBlocks[static_cast<std::size_t>(stage - 2)]; ++block) {
+    for (int block = 0; block < kBlocks[at(stage - 2)]; ++block) {
       const std::string front = fmt::format("layer{}.{}.", stage - 1, block);
       all.push_back({stage, block, 1, front + "conv1", front + "bn1", in, width, 1});
       all.push_back({stage, block, 2, front + "conv2", front + "bn2", width, width, 3});

@@ -283,6 +283,9 @@ TEST_F(ProbeImage, ViewsThatCannotBeAreRefused) {
           "--resize 40 leaves less than --image-size 48; give 48 or more");
   refused({"--augment", "crop=random", "--image-size", "48", "--resize", "40"}, 2,
           "--augment: crop=random of 48 pixels from pictures resized to 40; resize to more");
+  refused({"--augment", "flip=1", "--image-size", "32", "--resize", "0"}, 2,
+          "--resize 0: leaves pictures as they are");
+  refused({"--stretch", "--resize", "0"}, 2, "--stretch: to which size?");
   EXPECT_FALSE(std::filesystem::exists(path("v.png")));
 }
 

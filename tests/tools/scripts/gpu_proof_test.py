@@ -726,7 +726,7 @@ class BesidePyTorch(Machine):
         return code, out.getvalue().splitlines(), json.loads(written.read_text())
 
     def bench(self, script):
-        self.command("bin/bench", f"""echo "$*" >>{self.path}/asked
+        self.command("bin/bench", f"""echo "$*" >>"{self.path}/asked"
             for word in "$@"; do [ "$before" = --bn ] && bn=$word; [ "$before" = --json ] && out=$word
               before=$word; done
             {script}""")

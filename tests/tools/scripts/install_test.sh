@@ -13,7 +13,7 @@ check() {  # WHAT COMMAND...
   "$@" >/dev/null 2>&1 || { echo "failed: $what" >&2; failed=1; }
 }
 
-(umask 077 && PATH="$(dirname "$cmake"):$PATH" MAKEFLAGS="" make -C "$(dirname "$0")/../../.." \
+(umask 077 && PATH="$(dirname "$cmake"):$PATH" MAKEFLAGS="" env -u DESTDIR make -C "$(dirname "$0")/../../.." \
   --no-print-directory install BUILD="$build" PREFIX="$root" >/dev/null)
 check "others can enter every folder" test -z "$(find "$root" -mindepth 1 -type d ! -perm -005)"
 for program in train eval probe bench convert; do
@@ -35,7 +35,7 @@ check "pages name each other" grep -qF 'rankine\-eval (1)' "$root/share/man/man1
 check "an example's introduction is no section" test -z "$(grep -h '^.SH.*A first run' "$root"/share/man/man1/*)"
 check "recipes" test -s "$root/share/rankine/recipes/omniglot.toml"
 for file in README.md LICENSE CHANGELOG.md docs/losses.md; do check "$file" test -s "$root/share/doc/rankine/$file"; done
-for link in $(grep -oE '\]\([a-zA-Z/]+\.[a-z]+\)' "$root/share/doc/rankine/README.md" | tr -d ']()'); do
+for link in $(grep -oE '\]\([a-zA-Z0-9/-]+\.[a-z]+\)' "$root/share/doc/rankine/README.md" | tr -d ']()'); do
   check "README's link to $link" test -e "$root/share/doc/rankine/$link"
 done
 

@@ -1,6 +1,7 @@
 """tools/datasets/lay_out_dataset.py on small copies of each set's lists:
-python3 tests/tools/datasets/lay_out_dataset_test.py"""
+python3 tests/tools/scripts/lay_out_dataset_test.py"""
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,14 +67,18 @@ class LayOut(unittest.TestCase):
         self.write("Eval/list_eval_partition.txt", "4\nimage_name item_id evaluation_status\n" +
                    "".join(f"{name}    {item}   {status}\n" for name, item, status in
                            zip(names, ("id_1", "id_1", "id_2", "id_2"), ("query", "gallery", "train", "train"))))
-        for name in names:
-            self.write(name)
-        found, _ = self.laid_out("inshop")
-        self.assertEqual(found, {
-            "query/MEN_Denim/id_1/img_MEN_Denim_id_1_01_1_front.jpg": names[0],
-            "gallery/MEN_Denim/id_1/img_MEN_Denim_id_1_01_2_side.jpg": names[1],
-            "train/WOMEN_Dresses/id_2/img_WOMEN_Dresses_id_2_02_1_front.jpg": names[2],
-            "train/WOMEN_Dresses/id_2/img_MEN_Tees_Tanks_id_2_02_1_front.jpg": names[3]})
+        for inside in ("", "Img/"):  # unpacked beside the lists, or where its archive is
+            for name in names:
+                self.write(inside + name)
+            found, said = self.laid_out("inshop")
+            shutil.rmtree(self.out)
+            before = inside.replace("/", "_")
+            self.assertEqual(found, {
+                f"query/MEN_Denim/id_1/{before}img_MEN_Denim_id_1_01_1_front.jpg": inside + names[0],
+                f"gallery/MEN_Denim/id_1/{before}img_MEN_Denim_id_1_01_2_side.jpg": inside + names[1],
+                f"train/WOMEN_Dresses/id_2/{before}img_WOMEN_Dresses_id_2_02_1_front.jpg": inside + names[2],
+                f"train/WOMEN_Dresses/id_2/{before}img_MEN_Tees_Tanks_id_2_02_1_front.jpg": inside + names[3]})
+            self.assertIn("query: 1 images of 1 classes in 1 categories", said)
 
     def test_cub_is_split_by_class(self):
         self.write("images.txt", "1 100.Brown_Pelican/a.jpg\n2 101.White_Pelican/b.jpg\n")
@@ -106,12 +111,31 @@ class LayOut(unittest.TestCase):
         self.refused("inshop", "list_eval_partition.txt: No such file or directory; give the folder that the set")
         (self.root / "bicycle_final/33_0.JPG").unlink()
         self.refused("sop", "33_0.JPG: is not there (1 of 3 pictures are missing)")
-        self.write("Ebay_test.txt", "names\n3 11319 1\n")
+        self.write("Ebay_test.txt", "image_id\n3 11319 1\n")
         self.refused("sop", "Ebay_test.txt: line 2: 4 columns are expected")
-        self.write("Ebay_test.txt", "names\n3 x 1 bicycle_final/33_0.JPG\n")
+        self.write("Ebay_test.txt", "image_id\n3 x 1 bicycle_final/33_0.JPG\n")
         self.refused("sop", "Ebay_test.txt: line 2: 'x' is no number")
-        self.write("Ebay_test.txt", "names\n3 5 1 ../33_0.JPG\n")
+        self.write("Ebay_test.txt", "image_id\n3 5 1 bicycle_final/../../33_0.JPG\n")
         self.refused("sop", "names a picture outside of")
+        self.write("Ebay_test.txt", "3 11319 1 bicycle_final/33_0.JPG\n")
+        self.refused("sop", "Ebay_test.txt: line 1: the names of the columns are expected, image_id first")
+        self.write("Ebay_test.txt", "image_id class_id super_class_id path\n")
+        self.refused("sop", "name no picture of test")
+        (self.root / "Ebay_test.txt").write_bytes(b"\xff\xfe\n")
+        self.refused("sop", "Ebay_test.txt: is no text in UTF-8")
+
+    def test_classes_stay_inside(self):
+        head = "1\nimage_name item_id evaluation_status\n"
+        for label in ("../../x", ".hidden", ".."):
+            self.write("list_eval_partition.txt", head + "".join(
+                f"img/a/b/c/{status}.jpg {label} {status}\n" for status in ("train", "query", "gallery")))
+            self.refused("inshop", f"its class or category '{label}' is no name of a folder")
+
+    def test_only_vehicles_have_several_test_sets(self):
+        self.make_sop()
+        done = self.run_script("sop", "--test", "800")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--test: sop has one test set", done.stderr)
 
     def test_a_folder_that_is_there_stays(self):
         self.make_sop()
@@ -120,6 +144,9 @@ class LayOut(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("is there already", done.stderr)
         self.assertEqual(list(self.out.iterdir()), [])
+        self.out.rmdir()
+        self.out.symlink_to("nowhere")
+        self.assertIn("is there already", self.run_script("sop").stderr)
 
 
 if __name__ == "__main__":

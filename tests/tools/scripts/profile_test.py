@@ -150,7 +150,7 @@ class Capture(unittest.TestCase):
     def command(self, name, script):
         path = self.path / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f'#!/bin/bash\necho "{path.name} $*" >>{self.path}/said\n{script}\n', encoding="utf-8")
+        path.write_text(f'#!/bin/bash\necho "{path.name} $*" >>"{self.path}/said"\n{script}\n', encoding="utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def with_gpu(self):

@@ -1,4 +1,5 @@
 // What a run records of its epochs, and what follows from that: the best epoch, and when to stop.
+#include "engine/base/integers.h"
 #include "tests/tools/train/train_program.h"
 #include "tools/train/run/monitor.h"
 #include "weights/checkpoint.h"
@@ -425,8 +426,7 @@ TEST_F(RunRecord, TheTableHoldsTheNumbersOfTheLines) {
         if (!number.is_number()) continue;
         const auto column = std::find(rows[0].begin(), rows[0].end(), prefix + name);
         ASSERT_NE(column, rows[0].end()) << prefix << name;
-        EXPECT_EQ(json::parse(rows[i + 1][static_cast<std::size_t>(column - rows[0].begin())]),
-                  number);
+        EXPECT_EQ(json::parse(rows[i + 1][at(column - rows[0].begin())]), number);
         ++found;
       }
     }
@@ -434,8 +434,8 @@ TEST_F(RunRecord, TheTableHoldsTheNumbersOfTheLines) {
   }
   EXPECT_EQ(rows[0][0], "epoch");
   const auto loss = std::find(rows[0].begin(), rows[0].end(), "loss") - rows[0].begin();
-  EXPECT_EQ(rows[1][static_cast<std::size_t>(loss)], "") << "there is none before training";
-  EXPECT_NE(rows[2][static_cast<std::size_t>(loss)], "");
+  EXPECT_EQ(rows[1][at(loss)], "") << "there is none before training";
+  EXPECT_NE(rows[2][at(loss)], "");
   ASSERT_EQ(run(on_pictures("without", {"--epochs", "1"}, 1)).code, 0);
   EXPECT_FALSE(std::filesystem::exists(in("without/metrics.csv")));
 }

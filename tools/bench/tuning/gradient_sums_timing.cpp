@@ -1,6 +1,7 @@
 #include "tools/bench/tuning/gradient_sums_timing.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
 #include "kernels/blocks/folded_block.h"
@@ -108,10 +109,10 @@ class Ways {
     for (int c = 0; c < tiles_.channels; ++c) {
       double sum = 0;
       for (int tile = 0; tile < tiles_.row_tiles(); ++tile) {
-        sum += partial[static_cast<std::size_t>(tiles_.partial(tile, 1, 0, c))];
+        sum += partial[at(tiles_.partial(tile, 1, 0, c))];
       }
       largest = std::max(largest, std::abs(sum));
-      const double here = std::abs(static_cast<double>(got[static_cast<std::size_t>(c)]) - sum);
+      const double here = std::abs(static_cast<double>(got[at(c)]) - sum);
       if (here > apart || std::isnan(here)) apart = here;  // NaN stays
     }
     return apart / largest;

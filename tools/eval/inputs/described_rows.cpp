@@ -1,6 +1,7 @@
 #include "tools/eval/inputs/described_rows.h"
 
 #include "engine/base/english.h"
+#include "engine/base/integers.h"
 #include "engine/base/note.h"
 #include "retrieval/files/array_file.h"
 
@@ -34,8 +35,8 @@ std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& 
   const bool by_path = !queries.paths.empty() && !gallery.paths.empty();
   using Picture = std::pair<std::int64_t, std::string_view>;  // the label, and what tells it
   const auto what_is = [&](const EmbeddingSet& set, std::int64_t row) -> Picture {
-    const std::int64_t label = set.labels[static_cast<std::size_t>(row)];
-    if (by_path) return {label, set.paths[static_cast<std::size_t>(row)]};
+    const std::int64_t label = set.labels[at(row)];
+    if (by_path) return {label, set.paths[at(row)]};
     const std::span<const std::byte> bytes = std::as_bytes(set.values().subspan(
         static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
     return {label, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
@@ -62,7 +63,7 @@ std::int64_t count_classes(const EmbeddingSet& set) {
 }
 
 std::string picture_path(const DescribedRows& rows, std::int64_t row) {
-  const std::string& path = rows.set.paths[static_cast<std::size_t>(row)];
+  const std::string& path = rows.set.paths[at(row)];
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) return path;
   const std::filesystem::path file = file_and_name(rows.name).file;

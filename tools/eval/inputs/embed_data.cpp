@@ -34,8 +34,16 @@ std::string data_text(const DataSpec& spec, const Dataset& data) {
   return text;
 }
 
+// Whether the epoch was chosen on this data or, of queries and gallery, on both together.
+bool chose_epoch(const CheckpointEmbedder& embedder, const Dataset& data, const DataSpec& spec,
+                 std::optional<Split> split) {
+  if (data.identity() == embedder.chosen_on()) return true;
+  return (split == Split::kQuery || split == Split::kGallery) && !embedder.chosen_on().empty() &&
+         open_dataset(spec, Split::kTest).identity() == embedder.chosen_on();
+}
+
 // Adds what the checkpoint says it has seen of the data: in training, and to choose its epoch.
-void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data,
+void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data, bool chose,
                     const std::string& checkpoint, DescribedRows& rows) {
   if (!embedder.trained_on().empty()) {
     const std::int64_t count = KnownClasses(embedder.trained_on()).count(data);
@@ -50,12 +58,12 @@ void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data,
           checkpoint));
     }
   }
-  if (data.identity() == embedder.chosen_on()) {
+  if (chose) {
     rows.facts["chose_the_epoch"] = true;
     rows.provenance += rows.provenance.empty() ? "" : "; ";
     rows.provenance += "its epoch was chosen on these images";
     rows.notes.push_back(
-        fmt::format("{}: on exactly these images, by name, the epoch of {} was chosen as the best, "
+        fmt::format("{}: on these images, by name, the epoch of {} was chosen as the best, "
                     "which flatters its figures; images that chose nothing tell more",
                     rows.name, checkpoint));
   }
@@ -131,7 +139,8 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   std::optional<Checkpoint> network = open_network(options);
   const std::string exif = training_exif(*network);
   const DataSpec spec = with_training_exif(read_data_spec(options.data), exif);
-  const Dataset data = open_dataset(spec, parse_split(options.split));
+  const auto split = parse_split(options.split);
+  const Dataset data = open_dataset(spec, split);
   CheckpointEmbedder embedder(context, *network, batch_of(options.batch, data.size()),
                               precision_of(options.precision));
   network.reset();  // as large as the embedder's parameters
@@ -156,7 +165,8 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
     return data.load(item.at(static_cast<std::size_t>(row)));
   };
-  add_provenance(embedder, data, options.checkpoint, rows);
+  add_provenance(embedder, data, chose_epoch(embedder, data, spec, split), options.checkpoint,
+                 rows);
   return rows;
 }
 

@@ -37,6 +37,23 @@ std::string typed(const ordered_json& value, const std::string& where) {
   return out;
 }
 
+// Throws InputError unless the value is of the kind of the setting's present one.
+void require_kind(const ordered_json& value, const nlohmann::json& now, const std::string& where) {
+  const auto require = [&](bool good, const char* kind) {
+    if (!good) fail<InputError>("{} = {}: is no {}; write one", where, value.dump(), kind);
+  };
+  const auto number = [](const ordered_json& each) { return each.is_number(); };
+  if (now.is_boolean() && !value.is_boolean()) {
+    fail<InputError>("{} = {}: is neither true nor false; write one of them", where, value.dump());
+  }
+  if (now.is_number()) require(value.is_number(), "number");
+  if (now.is_string()) require(value.is_string(), "text");
+  if (now.is_array()) {
+    require(number(value) || (value.is_array() && std::ranges::all_of(value, number)),
+            "list of numbers");
+  }
+}
+
 ordered_json from_toml(const toml::node& node, const std::string& where) {
   if (const auto* text = node.as_string()) {
     // It would end a path or a message early.
@@ -107,15 +124,7 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
     const Flag flag = (*flags_)["--" + name];
     if (flag.given()) continue;
     const std::string text = typed(value, fmt::format("{}: {}", source, key));
-    const nlohmann::json now = setting->value();
-    if (value.is_array() && !now.is_array()) {
-      fail<InputError>("{}: {}: is a list, where one value is expected; write name = value", source,
-                       key);
-    }
-    if (now.is_boolean() && !value.is_boolean()) {
-      fail<InputError>("{}: {} = {}: is neither true nor false; write one of them", source, key,
-                       value.dump());
-    }
+    require_kind(value, setting->value(), fmt::format("{}: {}", source, key));
     if (text.empty() && !flag.takes_no_value()) continue;  // treat as absent
     try {
       flag.set(text);

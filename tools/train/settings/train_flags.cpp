@@ -53,9 +53,11 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
   t.add("resize", s.resize,
         "short side before the centre (or random) crop of that square; 0: image-size * 256 / 224")
       .check(in_range(0, kMostSide));
-  t.add_switch("stretch", s.stretch,
-               "resize to a square of that side, whatever a picture's shape, instead of to a short "
-               "side: as FastAP and PNP do, with 256");
+  t.add_switch(
+      "stretch", s.stretch,
+      "resize to a square of that side, whatever a picture's shape, instead of to a short "
+      "side: as FastAP and PNP do, with 256 (--stretch=false: not, though the weights are of "
+      "such a network)");
   t.add(
        "input-mean", s.input_mean,
        "subtracted from pixels in 0..1: one number, or red,green,blue; the level of the background "

@@ -94,7 +94,7 @@ TEST(SettingTable, MistakesNameFileSettingAndTheNearest) {
   EXPECT_TRUE(holds(message_of<InputError>([&] {
                       s.table.apply({{"batch", "many"}}, "r");
                     }),
-                    "r: batch = many: "));
+                    "r: batch = \"many\": is no number; write one"));
 }
 
 TEST(SettingTable, ValuesOfAnotherKindAreRefused) {
@@ -104,11 +104,18 @@ TEST(SettingTable, ValuesOfAnotherKindAreRefused) {
   EXPECT_EQ(refused({{"drop_at", 1}, {"drop-at", 2}}),
             "r: 'drop_at' and 'drop-at' are one setting; leave one out");
   EXPECT_EQ(refused({{"loss", {"fastap", "x"}}}),
-            "r: loss: is a list, where one value is expected; write name = value");
+            "r: loss = [\"fastap\",\"x\"]: is no text; write one");
+  EXPECT_EQ(refused({{"loss", true}}), "r: loss = true: is no text; write one");
+  EXPECT_EQ(refused({{"batch", "8"}}), "r: batch = \"8\": is no number; write one");
+  EXPECT_EQ(refused({{"batch", false}}), "r: batch = false: is no number; write one");
   EXPECT_EQ(refused({{"nesterov", 2}}),
             "r: nesterov = 2: is neither true nor false; write one of them");
   EXPECT_EQ(refused({{"nesterov", "yes"}}),
             "r: nesterov = \"yes\": is neither true nor false; write one of them");
+  EXPECT_EQ(refused({{"drop-at", {1, "2"}}}),
+            "r: drop-at = [1,\"2\"]: is no list of numbers; write one");
+  EXPECT_EQ(refused({{"drop-at", "1,2"}}),
+            "r: drop-at = \"1,2\": is no list of numbers; write one");
 }
 
 TEST(SettingTable, RecipesThatCannotBeRead) {
