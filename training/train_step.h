@@ -57,7 +57,7 @@ class TrainStep {
     double loss = 0;
     std::int64_t valid_queries = 0;
     double gradient_norm = 0;
-    bool updated = false;   // false: loss or gradient not finite, nothing changed
+    bool updated = false;   // false: loss or gradient not finite, no update
     bool hopeless = false;  // not updated, and a smaller loss scale will not help
   };
   Outcome finish();  // of the oldest unfinished step; waits for it

@@ -57,8 +57,8 @@ class Parameters {
   void freeze(std::vector<std::string> beginnings);
   bool freezes_any() const { return !frozen_.empty(); }
   // Declaring a name again with the same shape returns the same id, so that several programs
-  // (training, evaluation) record the same network over one set of parameters. After allocate(), a
-  // new name is an error.
+  // (training, evaluation) record the same network over one set of parameters: first the one with
+  // gradients, whose nodes own what is declared for them. After allocate(), a new name is an error.
   ParameterId declare(const std::string& name, const Shape& shape, Initial initial,
                       ParameterGroup group = ParameterGroup::kBackbone);
   // Sets how a convolution's weight is stored (default: plain). After allocate(), only the same

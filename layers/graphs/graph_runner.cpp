@@ -60,6 +60,7 @@ void try_out(const Context& context, const Handle& handle, BuiltGraph& built) {
   try {
     memory = context.allocate(carve(Carver()).used() + built.workspace_bytes);
   } catch (const DeviceError&) {
+    context.synchronize();  // a GPU that failed refuses memory, too
     return;
   }
   context.clear(memory.data(), memory.bytes());

@@ -50,7 +50,9 @@ template <class S> void BatchIndex::build(const LossInput<S>& input) {
   }
   if (columns > 0) first_member_[static_cast<std::size_t>(classes) + 1] = columns_;
 
-  has_image_ids_ = input.image_ids != nullptr && (input.memory == 0 || input.memory_image_ids);
+  has_image_ids_ = input.image_ids != nullptr;
+  expect(input.memory == 0 || has_image_ids_ == (input.memory_image_ids != nullptr),
+         "[loss] expected image_ids of the batch and of the memory, or of neither");
   if (has_image_ids_) {
     std::copy_n(input.image_ids, rows, image_ids_.begin());
     if (input.memory > 0) {

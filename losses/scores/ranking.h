@@ -6,7 +6,8 @@
 // One stable radix sort ranks everything. In the backward pass only the positives move, so only
 // they are sorted again, and one merge with the negatives, whose order stays, gives every new rank.
 // The rounding remainder of v' = v + lambda g is stored next to it and orders positives that round
-// to the same value, so that positives of equal v separate by any step that a double can add to v.
+// to the same value; rounded itself, it separates positives of equal v by steps down to about 2^-49
+// of v in float.
 // Ranks are subtracted as integers: as fractions of 1e8 they would lose digits in float32.
 #pragma once
 

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::int64_t count = sampler->batch(3, last, draws);
     if (count < 1 || count > sampler->batch_size()) std::abort();
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t index = draws[at(i)].index;
+      const std::int64_t index = draws[rk::at(i)].index;
       if (index < 0 || index >= glyphs.size()) std::abort();
     }
   } catch (const rk::UsageError&) {

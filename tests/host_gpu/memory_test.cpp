@@ -3,14 +3,19 @@
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
+#include "engine/device/cuda/mark.h"
+#include "engine/device/cuda/timer.h"
+#include "engine/device/cuda/upload.h"
 #include "engine/device/pinned_buffer.h"
 #include "kernels/blocks/elementwise_block.h"
+#include "tests/host_gpu/cuda/device.h"
 #include "tests/host_gpu/kernels/launch.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace rk {
@@ -77,6 +82,29 @@ TEST(HostGpu, AReplayHasTheArgumentsOfItsCapture) {
   EXPECT_EQ(values.values<float>(), (std::vector<float>{12, 12, 1}));
 }
 
+// After an illegal address nothing runs any more: no call that waits may take that for a refusal.
+TEST(HostGpu, EveryWaitTellsOfAFault) {
+  const CudaContext cuda(0);
+  auto device = DeviceBuffer::of<float>(4);
+  DeviceMark mark(cuda);
+  DeviceTimer timer(cuda);
+  DeviceUpload upload(cuda, 16);
+  float host[4] = {};
+  const auto bytes = std::as_bytes(std::span(host));
+  upload.stage(bytes);
+  mark.set();
+  timer.start();
+  host_gpu::fault(true);
+  EXPECT_THROW(cuda.synchronize(), DeviceFault);
+  EXPECT_THROW(device.upload(host, sizeof(host)), DeviceFault);
+  EXPECT_THROW(device.download(host, sizeof(host)), DeviceFault);
+  EXPECT_THROW(mark.wait(), DeviceFault);
+  EXPECT_THROW(timer.stop(), DeviceFault);
+  EXPECT_THROW((upload.stage(bytes), upload.stage(bytes)), DeviceFault);
+  host_gpu::fault(false);
+  EXPECT_NO_THROW(cuda.synchronize());
+}
+
 struct NewKernel {
   int blocks() const { return 1; }
   template <class Block> void operator()(const Block&) const {}
@@ -87,7 +115,7 @@ TEST(HostGpu, WhatMayNotBeCapturedIsRefused) {
   auto device = DeviceBuffer::of<float>(4);
   float host[4] = {};
   const auto refused = [&](const std::function<void()>& work) {
-    EXPECT_THROW(CudaGraph(cuda, work), Error);
+    EXPECT_THROW(CudaGraph(cuda, work), DeviceError);
     EXPECT_NO_THROW(device.upload(host, sizeof(host)));  // the capture has ended
   };
   refused([] { DeviceBuffer::of<float>(1); });

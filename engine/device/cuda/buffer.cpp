@@ -18,9 +18,9 @@ namespace {
 // flight.
 void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                    const char* what) {
-  check_cuda(cudaDeviceSynchronize(), "the GPU's work");
-  check_cuda(cudaMemcpy(to, from, bytes, kind), what);
-  check_cuda(cudaDeviceSynchronize(), what);
+  check_work(cudaDeviceSynchronize(), "the GPU's work");
+  check_work(cudaMemcpy(to, from, bytes, kind), what);
+  check_work(cudaDeviceSynchronize(), what);
 }
 
 }  // namespace

@@ -69,11 +69,7 @@ std::size_t CudaContext::free_bytes() const {
 }
 
 void CudaContext::synchronize() const {
-  try {
-    check_cuda(cudaStreamSynchronize(state_->stream), "the GPU's work");
-  } catch (const DeviceError& error) {
-    throw DeviceFault(error.what());
-  }
+  check_work(cudaStreamSynchronize(state_->stream), "the GPU's work");
 }
 
 void CudaContext::upload(void* device, const void* host, std::size_t bytes) const {

@@ -25,6 +25,6 @@ DeviceMark::~DeviceMark() {
 void DeviceMark::set() { check_cuda(cudaEventRecord(state_->event, state_->stream), "mark"); }
 
 // An event that was never recorded counts as complete.
-void DeviceMark::wait() const { check_cuda(cudaEventSynchronize(state_->event), "the GPU's work"); }
+void DeviceMark::wait() const { check_work(cudaEventSynchronize(state_->event), "the GPU's work"); }
 
 }  // namespace rk

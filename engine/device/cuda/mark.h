@@ -17,7 +17,7 @@ class DeviceMark {
 
   // Moves the mark behind all work so far. Must not be captured.
   void set();
-  // Returns at once if the mark was never set. Throws DeviceError if work before the mark failed.
+  // Returns at once if the mark was never set. Throws DeviceFault if work before the mark failed.
   void wait() const;
 
  private:

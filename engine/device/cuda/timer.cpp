@@ -24,7 +24,7 @@ void DeviceTimer::start() { check_cuda(cudaEventRecord(state_->begin, state_->st
 
 double DeviceTimer::stop() {
   check_cuda(cudaEventRecord(state_->end, state_->stream), "timer");
-  check_cuda(cudaEventSynchronize(state_->end), "timer");
+  check_work(cudaEventSynchronize(state_->end), "the GPU's work");
   float milliseconds = 0;
   check_cuda(cudaEventElapsedTime(&milliseconds, state_->begin, state_->end), "timer");
   return static_cast<double>(milliseconds);

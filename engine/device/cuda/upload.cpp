@@ -60,7 +60,7 @@ void DeviceUpload::stage(std::span<const std::byte> bytes) {
          s.data.bytes(), bytes.size());
   s.turn = 1 - s.turn;
   State::Host& host = s.hosts[s.turn];
-  check_cuda(cudaEventSynchronize(host.staged), "upload");
+  check_work(cudaEventSynchronize(host.staged), "upload");
   std::memcpy(host.bytes.as<std::byte>(), bytes.data(), bytes.size());
   host.used = bytes.size();
   check_cuda(cudaStreamWaitEvent(s.copies, s.taken), "upload");

@@ -126,7 +126,7 @@ TEST(DeviceGroup, ANodeThatAddsToAGradientTooLateIsFoundOut) {
     const auto gradients = DeviceBuffer::copy_of(Floats{1, 2});
     group.begin_all_reduce(gradients.as<float>(), 2);
     gpu.cuda().clear(gradients.as<float>() + 1, sizeof(float));
-    EXPECT_TRUE(holds(message_of<Error>([&] {
+    EXPECT_TRUE(holds(message_of<DeviceError>([&] {
                         group.finish_all_reduces();
                         gpu.synchronize();
                       }),

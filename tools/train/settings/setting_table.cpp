@@ -109,7 +109,7 @@ void SettingTable::apply(const ordered_json& values, const std::string& source) 
     const auto setting = std::ranges::find(settings_, name, &Setting::name);
     if (setting == settings_.end()) {
       std::vector<std::string> names;
-      for (const Setting& setting : settings_) names.push_back(setting.name);
+      for (const Setting& each : settings_) names.push_back(each.name);
       if (flags_->has("--" + name)) {
         fail<InputError>("{}: '{}' is no setting of a run; give --{} on the command line", source,
                          key, name);
