@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/fnv1a.h"
+#include "engine/base/text_of.h"
 
 #include <fmt/format.h>
 
@@ -41,8 +42,7 @@ void require_equal_starts(ProcessGroup& processes, const ProcessStart& start) {
 void require_equal_parameters(ProcessGroup& processes, const Parameters& parameters,
                               const RunState& run) {
   if (processes.alone()) return;
-  const auto bytes = std::as_bytes(parameters.values());
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = text_of(std::as_bytes(parameters.values()));
   const std::size_t other = first_other(processes, fnv1a(text));
   if (other == 0) return;
   fail<UnequalProcesses>(

@@ -1,5 +1,6 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/text_of.h"
 #include "weights/tensor_files/byte_cursor.h"
 #include "weights/tensor_files/file_kind.h"
 #include "weights/tensor_files/torch_file.h"
@@ -79,7 +80,7 @@ bool is_big_endian(const Pickle& system) {
 }  // namespace
 
 bool is_torch_stream(std::span<const std::byte> bytes) {
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string_view text = text_of(bytes);
   if (!is_pickle(text)) return false;
   text.remove_prefix(2);
   // From protocol 4 on, a frame opcode with a length comes first.

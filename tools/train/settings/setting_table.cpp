@@ -1,6 +1,7 @@
 #include "tools/train/settings/setting_table.h"
 
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/other_names.h"
@@ -172,7 +173,7 @@ std::string SettingTable::toml() const {
 ordered_json read_recipe(const std::string& path) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   const std::vector<std::byte> bytes = read_file(path, kMaxBytes);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = text_of(bytes);
   refuse_long_names(path, text);
   toml::table table;
   try {
