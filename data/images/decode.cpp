@@ -2,6 +2,7 @@
 
 #include "data/images/decoders.h"
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 
 #include <array>
@@ -70,7 +71,7 @@ void decode_image(std::span<const std::byte> file, const std::string& name, Imag
                      file.size() >> 20, kMaxImageFileBytes >> 20);
   }
   if (file.empty()) fail<InputError>("{}: empty file; copy it again or remove it", name);
-  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::string_view bytes = text_of(file);
   if (has(bytes, 0, "\xff\xd8\xff"sv)) return decode_jpeg(file, name, out);
   if (has(bytes, 0, "\x89PNG\r\n\x1a\n"sv)) return decode_png(file, name, out);
   if (has(bytes, 0, "BM"sv)) return decode_bmp(file, name, out);

@@ -3,6 +3,7 @@
 #include "data/images/decode.h"
 #include "data/images/decoders.h"
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 
 #include <algorithm>
@@ -152,7 +153,7 @@ Image transposed(const Image& image, const std::string& name) {
 }  // namespace
 
 int exif_orientation(std::span<const std::byte> file) {
-  const std::string_view bytes(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::string_view bytes = text_of(file);
   if (bytes.starts_with("\xff\xd8"sv)) return orientation_in(exif_of_jpeg(bytes));
   if (bytes.starts_with("\x89PNG\r\n\x1a\n"sv)) return orientation_in(exif_of_png(bytes));
   return kUpright;

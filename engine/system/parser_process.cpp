@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 
 #include <fcntl.h>
@@ -312,7 +313,7 @@ std::span<const std::byte> ParserProcess::answer() {
   }
   const std::span<const std::byte> bytes(slot, answered.bytes);
   if (answered.outcome == Outcome::kDone) return bytes;
-  throw InputError(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  throw InputError(std::string(text_of(bytes)));
 }
 
 std::string ParserProcess::find_death() {

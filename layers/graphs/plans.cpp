@@ -1,6 +1,7 @@
 #include "layers/graphs/plans.h"
 
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 
 #include <map>
@@ -43,7 +44,7 @@ std::vector<std::size_t> engines_to_time(const std::vector<std::string>& names) 
 
 GpuPlans GpuPlans::read(const std::string& path) {
   const auto bytes = read_file(path, kLargestFile);
-  std::istringstream text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::istringstream text(std::string(text_of(bytes)));
   GpuPlans plans;
   int number = 0;
   for (std::string line; std::getline(text, line);) {

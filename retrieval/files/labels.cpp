@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
+#include "engine/base/text_of.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
 #include "retrieval/files/text_column.h"
@@ -207,8 +208,7 @@ Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
                    const std::string& rows_of) {
   const FileAndName place = file_and_name(from);
   const auto mapped = std::make_shared<const MappedFile>(place.file);
-  const std::string_view text(reinterpret_cast<const char*>(mapped->bytes().data()),
-                              mapped->bytes().size());
+  const std::string_view text = text_of(mapped->bytes());
   Labels out;
   if (is_hdf5(text)) {
     out = of_hdf5(place, rows, dim, rows_of);

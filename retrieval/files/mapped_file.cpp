@@ -1,6 +1,7 @@
 #include "retrieval/files/mapped_file.h"
 
 #include "engine/base/printable.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "weights/tensor_files/file_kind.h"
 
@@ -121,7 +122,7 @@ void check_mapped_files() {
 
 bool holds_hdf5(const std::string& path) {
   const MappedFile file(path);
-  return is_hdf5({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  return is_hdf5(text_of(file.bytes()));
 }
 
 }  // namespace rk

@@ -3,6 +3,7 @@
 #include "engine/base/error.h"
 #include "engine/base/lower_case.h"
 #include "engine/base/printable.h"
+#include "engine/base/text_of.h"
 
 #include <fmt/ranges.h>
 
@@ -280,7 +281,7 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
 TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
                             std::span<const std::string> usual, std::int64_t expected_rows,
                             const std::string& path) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = text_of(bytes);
   const std::string shown = printable(path);
   std::vector<std::string> first;
   if (!Table(text, shown).next(first))

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tools/cli/parse_json.h"
 #include "tools/common/similarity_counts.h"
@@ -26,12 +27,11 @@ constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Empty if the file is missing or cannot be read.
-std::string text_of(const fs::path& path) {
+std::string contents_of(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return "";
   try {
-    const std::vector<std::byte> bytes = read_file(path.string(), kMostBytes);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    return std::string(text_of(read_file(path.string(), kMostBytes)));
   } catch (const InputError& error) {
     note(error.what());
     return "";
@@ -78,7 +78,7 @@ std::string trained_loss(const Checkpoint& checkpoint) {
 // Which images the epochs were compared on, if run.json beside the checkpoint records this.
 std::string held_out_part(const fs::path& path) {
   try {
-    const ordered_json origin = parse_json(text_of(path), path.string());
+    const ordered_json origin = parse_json(contents_of(path), path.string());
     const ordered_json& starts = origin.at("starts");
     if (!starts.is_array() || starts.empty()) return "";  // back() asks for an element
     return starts.back().at("held_out").at("part").get<std::string>();
@@ -96,7 +96,7 @@ std::optional<LearningRecord> read_learning_record(const Checkpoint& checkpoint)
   record.loss = trained_loss(checkpoint);
   record.held_out = held_out_part(folder / "run.json");
   if (checkpoint.run().batch == 0) record.evaluated = checkpoint.run().epoch;
-  for (const std::string& line : lines_of(checkpoint, text_of(folder / "metrics.jsonl"))) {
+  for (const std::string& line : lines_of(checkpoint, contents_of(folder / "metrics.jsonl"))) {
     try {
       const ordered_json entry = parse_json(line, checkpoint.path());
       if (!entry.is_object()) fail<InputError>("it is no object");

@@ -4,7 +4,7 @@
 #
 # Usage: ./run list, ./run all, ./run NAME...       docs/profiling.md tells more
 # Variables: those of tools/scripts/gpu_proof.sh; after every piece all results so far are in ARCHIVE (results.tar.gz)
-cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
-COMMIT=$(<COMMIT)
-export BUILD=. COMMIT RESULTS=${RESULTS:-results} ARCHIVE=${ARCHIVE:-results.tar.gz}
-exec tools/scripts/gpu_proof.sh "$@"
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
+COMMIT=$(<"$root/COMMIT")
+export BUILD=$root COMMIT RESULTS=${RESULTS:-$root/results} ARCHIVE=${ARCHIVE:-$root/results.tar.gz}
+exec "$root/tools/scripts/gpu_proof.sh" "$@"

@@ -10,7 +10,8 @@
 # Variables: BUILD=build         the build folder
 #            RESULTS=...         the output folder (bench/results/DATE-GPU): NAME.txt for each piece, NAME.json for some
 #            ARCHIVE=FILE.tar.gz of RESULTS, written anew after every piece and while one runs; what profilers left for
-#                                their own windows, which is large, in FILE-profiles.tar.gz
+#                                their own windows, which is large, in FILE-profiles.tar.gz. If RESULTS is empty and
+#                                ARCHIVE is there, the call goes on from what it holds.
 #            PACK_EVERY=60       seconds between two archives while a piece runs
 #            PYTHON=python3      with torch, for comparisons with PyTorch; its wheels may bring CUDA's libraries
 #            OMNIGLOT=folder     with images_background_small1 and images_background_small2, unpacked
@@ -21,8 +22,15 @@
 #            COMMIT=...          the commit that was built, for folders without git
 #            ANYWAY=yes          begins although the trial step failed, which else ends the call with code 5
 # Exit code 0 if no piece that began failed, 1 if one did or was not finished, 2 for wrong usage, 3 without programs
-# that start, 5 without a GPU that works.
+# that start or a place for results, 5 without a GPU that works.
 set -uo pipefail
+# Names are those of the folder it is called from.
+for name in BUILD RESULTS ARCHIVE OMNIGLOT PYTHON; do
+  value=${!name-}
+  if [ -n "$value" ] && [[ $value != /* ]] && { [ $name != PYTHON ] || [[ $value == */* ]]; }; then
+    export $name="$PWD/$value"
+  fi
+done
 cd "$(dirname "$0")/../.." || exit 1
 self=$PWD/tools/scripts/gpu_proof.sh
 build=${BUILD:-build}
@@ -86,6 +94,9 @@ says() {
   grep -q -e "$words" <<<"$("$@" 2>&1)"
 }
 
+# A card that has fallen off the bus may leave nvidia-smi waiting for ever.
+smi() { timeout --kill-after=1 10 nvidia-smi "$@"; }
+
 # A piece ends by one of these; its last line is what the closing table shows.
 skip() { echo "$*"; exit 77; }
 fail() { echo "$*"; exit 1; }
@@ -124,11 +135,11 @@ over() { [ "$1" = 124 ] || [ "$1" = 137 ]; }  # over CODE: whether a limit ended
 listed() { printf '%s, ' "$@" | sed 's/, $//'; }
 named() { [ $# = 1 ] || echo "$1$(listed "${@:2}")"; }  # named WORDS [NAME...]: prints nothing without a name
 need_bin() { [ -x "$bin/$1" ] || skip "$bin/$1 is not there; build it first"; }
-# need_python MODULE: does not import it, which takes seconds.
-need_python() {
-  "$python" -c "import importlib.util, sys; sys.exit(importlib.util.find_spec('$1') is None)" 2>/dev/null ||
-    skip "$python has no $1; PYTHON=... names another"
+# has_python MODULE: does not import it, which takes seconds.
+has_python() {
+  "$python" -c "import importlib.util, sys; sys.exit(importlib.util.find_spec('$1') is None)" 2>/dev/null
 }
+need_python() { has_python "$1" || skip "$python has no $1; PYTHON=... names another"; }
 need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not know it
   local flag=$1 program=$2
   shift 2
@@ -192,7 +203,7 @@ piece_conformance() {
   need_bin cuda_test
   local tests=() passed failed skipped missing i
   mapfile -t tests < <("$bin/cuda_test" --gtest_list_tests | awk '/^[^ ]/ { suite = $1 } /^ / { print suite $1 }' |
-    grep '\.' | awk '/GpuNetwork|GpuBranches|GpuStepTest/ { print; next } { short = short $0 "\n" } END { printf "%s", short }')
+    grep '\.' | awk '/GpuNetwork|GpuBranches|GpuStepTest|CudaLosses.AgreeWithTheCpu/ { print; next } { short = short $0 "\n" } END { printf "%s", short }')
   [ ${#tests[@]} -gt 0 ] || fail "no test ran"
   tally() {
     sort_tests
@@ -400,12 +411,35 @@ ours() {
     shown && /^=========/'
 }
 
-# beside_pytorch PRECISION MODES BN BATCHES [FLAGS]
+# beside_pytorch PRECISION MODES BN BATCHES [--tune FOLDER FLAGS]: without PyTorch, ours alone.
 beside_pytorch() {
   need_flag --precision bench step
-  need_python torchvision
+  if ! has_python torchvision; then
+    [[ $2 == eager* ]] || need_python torchvision  # ours is the same whatever it stands beside
+    ours_alone "$1" "$3" "$4" "${@:5}"
+    return
+  fi
   "$python" tools/scripts/bench_pytorch.py --bench "$bin/bench" --device cuda --precision "$1" --modes "$2" --bn "$3" \
     --batch "$4" --rounds 1 --limit 60 --json "$results/$piece.json" "${@:5}"
+}
+# ours_alone PRECISION BN BATCHES [--tune FOLDER FLAGS]
+ours_alone() {
+  local precision=$1 bn batch flags times=() failed=()
+  tally() { echo "ours alone, because $python has no torchvision: $(listed "${times[@]}")$(named "; not: " "${failed[@]}")"; }
+  for bn in ${2//,/ }; do
+    for batch in ${3//,/ }; do
+      flags=(--repeats 50)
+      [ $# = 3 ] || flags=(--tune "$5/plans-resnet50-$precision-$bn-$batch.txt" "${@:6}")
+      if ! bounded "$limit" "$bin/bench" step --device cuda --precision "$precision" --bn "$bn" --batch "$batch" \
+        "${flags[@]}" --json "$results/$piece-$bn-$batch.json"; then
+        failed+=("$bn $batch")
+        continue
+      fi
+      times+=("$bn $batch: $(sed -nE 's/^ *"step_ms": *([0-9.eE+-]+).*/\1/p' "$results/$piece-$bn-$batch.json") ms")
+    done
+  done
+  [ ${#failed[@]} = 0 ] || fail "$(tally)"
+  tally
 }
 # tuned BN: a tuning that its time ends is used as far as it came, and another call continues it. The 80 seconds not
 # given to it are for PyTorch, the step itself and a group of convolutions begun in its last second.
@@ -468,7 +502,13 @@ piece_losses-peers() {
 
 piece_eval() {
   need_bin bench
-  need_python torch
+  if ! has_python torch; then
+    "$bin/bench" eval --device cuda --n 60502 --dim 512 --classes 11316 --json "$results/eval.json" ||
+      fail "bench eval ended with exit code $?"
+    echo "ours alone, because $python has no torch: $(
+      sed -nE 's/^ *"total_ms": *([0-9.eE+-]+).*/\1/p' "$results/eval.json") ms"
+    return
+  fi
   "$python" tools/scripts/bench_retrieval_peers.py --bench "$bin/bench" --limit 60 --json "$results/eval.json"
 }
 
@@ -537,7 +577,7 @@ piece_omniglot() {
 
 piece_two-gpus() {
   need_flag --precision train
-  [ "$(nvidia-smi -L | grep -c GPU)" -ge 2 ] || skip "one GPU"
+  [ "$(smi -L | grep -c GPU)" -ge 2 ] || skip "one GPU"
   command -v mpirun >/dev/null || skip "mpirun is not there"
   # With frozen batch norm the runs differ only by rounding, which grows from step to step: hence only five steps.
   local flags=(--bn frozen --batches 5 --epochs 1 --optimizer sgd --lr 0.001 --precision fp32)
@@ -555,7 +595,7 @@ piece_two-gpus() {
 }
 
 clocks() {
-  nvidia-smi --format=csv,noheader --query-gpu=clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu | head -n 1
+  smi --format=csv,noheader --query-gpu=clocks.sm,clocks.mem,clocks.max.sm,power.draw,temperature.gpu | head -n 1
 }
 
 # run_piece NAME SECONDS: runs it in a process of its own. Its text gets a header that describes the machine, without
@@ -671,11 +711,14 @@ for name in $asked; do
     exit 2
   fi
 done
-# NVIDIA's containers have nvidia-smi there. The programs look beside the first python in PATH for the CUDA libraries of
-# its wheels.
+# NVIDIA's containers have nvidia-smi and the driver's libraries there. The programs look beside the first python in PATH
+# for the CUDA libraries of its wheels.
 PATH=$PATH:/usr/local/nvidia/bin
+for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib; do
+  [ ! -d $folder ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder
+done
 [[ $python != */* ]] || PATH=$(dirname "$python"):$PATH
-if ! command -v nvidia-smi >/dev/null || ! says GPU nvidia-smi -L; then
+if ! command -v nvidia-smi >/dev/null || ! says GPU smi -L; then
   echo "error: no NVIDIA GPU here (nvidia-smi lists none); run this on a machine that has one" >&2
   exit 5
 fi
@@ -703,12 +746,28 @@ smallest_step() {
   timeout --kill-after=5 "$run_limit" "$bin/bench" step --arch resnet20 --image-size 32 --batch 8 --repeats 1 \
     --precision fp16 --device cuda --quiet 2>&1 >/dev/null
 }
+# The folders of CUDA's libraries among the packages of $python, with colons between them.
+wheels_of_python() {
+  "$python" -c "import glob, sysconfig
+print(':'.join(sorted(glob.glob(sysconfig.get_path('purelib') + '/nvidia/*/lib'))))" 2>/dev/null
+}
 if [ -x "$bin/bench" ]; then
   why=$(smallest_step)
   code=$?
   if over $code; then
     why=$(smallest_step)
     code=$?
+  fi
+  # A library that the system has may be too old, and hide the one of the wheels.
+  if [ $code = 5 ] && [ -z "${RK_CUDA_LIBRARIES:-}" ] && [[ $why == *RK_CUDA_LIBRARIES* ]]; then
+    wheels=$(wheels_of_python)
+    if [ -n "$wheels" ]; then
+      tail -n 1 <<<"$why"
+      echo "once more with the libraries of $python's wheels: RK_CUDA_LIBRARIES=$wheels"
+      export RK_CUDA_LIBRARIES=$wheels
+      why=$(smallest_step)
+      code=$?
+    fi
   fi
   if over $code; then
     why="error: the smallest step does not end within $run_limit s"
@@ -724,7 +783,7 @@ fi
 # hundreds of programs that follow.
 nvidia-smi --loop=600 >/dev/null 2>&1 &
 helpers+=($!)
-device=$(nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
+device=$(smi --query-gpu=name,memory.total,driver_version --format=csv,noheader | head -n 1)
 commit=${COMMIT:-}
 if [ -z "$commit" ]; then
   commit=$(git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -733,7 +792,16 @@ fi
 slug=$(cut -d , -f 1 <<<"$device" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9-')
 export results=${RESULTS:-bench/results/$(date -u +%F)-$slug}
 export plans=$results/$slug  # of engines that were timed, which are for one kind of GPU
-mkdir -p "$results"
+# Before anything runs: results that cannot be written would cost the whole call.
+for file in "$results/.try" ${ARCHIVE:+"$ARCHIVE.part"}; do
+  if ! { mkdir -p "$(dirname "$file")" && : >"$file" && rm "$file"; } 2>/dev/null; then
+    echo "error: $(dirname "$file"): nothing can be written there; name another with RESULTS=... or ARCHIVE=..." >&2
+    exit 3
+  fi
+done
+if [ -f "${ARCHIVE:-}" ] && [ -z "$(ls -A "$results")" ]; then
+  tar -C "$results" -xzf "$ARCHIVE" && echo "going on from the results in $ARCHIVE"
+fi
 echo "$device, commit $commit, results in $results"
 # Whoever ends the call ends the piece as its limit would, so that what it found is kept.
 started_piece=

@@ -42,6 +42,13 @@ trap 'rm -f "$new"' EXIT
 
 case $mode in
   write)
+    # The rows of chips that these objects are not for stay, if they are of the same nvcc.
+    if [ "$(head -n 1 "$new")" = "$(head -n 1 "$table" 2>/dev/null)" ]; then
+      rows=$(awk '/^#/ { next } NR == FNR { chips[$1] = 1; print; next } !($1 in chips)' "$new" "$table" |
+        LC_ALL=C sort -k 6 -k 1,1V)
+      sed -i '/^#/!d' "$new"
+      echo "$rows" >>"$new"
+    fi
     cp "$new" "$table"
     echo "$table: $(grep -vc '^#' "$table") kernels"
     ;;

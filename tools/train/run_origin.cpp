@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tools/cli/build_commit.h"
 #include "tools/cli/json_file.h"
@@ -54,7 +55,7 @@ json start_of(const RunOrigin& origin) {
 json read_before(const std::string& path) {
   try {
     const std::vector<std::byte> bytes = read_file(path, std::size_t{16} << 20);
-    return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+    return parse_json(text_of(bytes), path);
   } catch (const InputError&) {
     return {};
   }

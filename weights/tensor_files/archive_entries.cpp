@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/text_of.h"
 #include "weights/hdf5/file_memory.h"
 
 #include <archive.h>
@@ -101,7 +102,7 @@ class Reader {
 
   // The directory is the last that is written, so that a download that was cut off has none.
   void check_end() const {
-    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    const std::string_view text = text_of(bytes_);
     const std::size_t end = text.size() - std::min(text.size(), kMostDirectoryEnd);
     if (text.find(kDirectoryEnd, end) != text.npos) return;
     refuse(
@@ -113,7 +114,7 @@ class Reader {
   // Checked in advance, because the library loads the whole directory of a zip archive, several
   // hundred bytes per entry, before it returns the first entry.
   void count_entries() const {
-    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    const std::string_view text = text_of(bytes_);
     const char *at = text.data(), *end = text.data() + text.size();
     for (std::size_t count = 0;; ++count) {
       at = static_cast<const char*>(::memmem(at, static_cast<std::size_t>(end - at),

@@ -1,5 +1,6 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
+#include "engine/base/text_of.h"
 #include "weights/tensor_files/torch_file.h"
 #include "weights/tensor_files/torch_pickle.h"
 
@@ -7,10 +8,6 @@ namespace rk {
 namespace {
 
 using Entries = std::map<std::string, ArchiveEntry>;
-
-std::string text_of(const ArchiveEntry& entry) {
-  return {reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size()};
-}
 
 // The prefix "<root>/" of data.pkl.
 std::string root_of(const Entries& entries, const std::string& name) {
@@ -37,7 +34,7 @@ TensorFile read_torch_zip(const Entries& entries, const std::shared_ptr<const vo
   const std::string root = root_of(entries, name);
   bool big_endian = false;
   if (const auto order = entries.find(root + "byteorder"); order != entries.end()) {
-    const std::string text = text_of(order->second);
+    const std::string text(text_of(order->second.bytes));
     if (text != "little" && text != "big") {
       refuse(name, "its byte order is " + in_quotes(text) + "; save it again");
     }

@@ -4,20 +4,24 @@
 #include "engine/driver/device.h"
 
 namespace rk {
+namespace {
 
-void check_cuda(cudaError_t error, const char* what) {
+template <class Error> void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
-  throw DeviceError(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
+  throw Error(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
 }
+
+}  // namespace
+
+void check_cuda(cudaError_t error, const char* what) { check<DeviceError>(error, what); }
 
 void check_work(cudaError_t error, const char* what) {
   // What may not be captured has waited for nothing.
   const bool refused =
       error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
-  if (error == cudaSuccess || refused) return check_cuda(error, what);
-  cudaGetLastError();
-  throw DeviceFault(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
+  if (refused) return check_cuda(error, what);
+  check<DeviceFault>(error, what);
 }
 
 }  // namespace rk

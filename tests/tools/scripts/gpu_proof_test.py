@@ -51,7 +51,8 @@ class Proof(Machine):
             esac""")
 
     def run_script(self, script, *arguments, **variables):
-        environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": "/", "RESULTS": "results"} | variables
+        environment = {"PATH": f"{self.path}/bin:/usr/bin:/bin", "HOME": "/",
+                       "RESULTS": str(self.path / "results")} | variables
         # By its name alone: a script changes to the root, where its own path no longer leads to it.
         return subprocess.run(["/bin/bash", script, *arguments], capture_output=True, text=True, check=False,
                               env=environment, cwd=self.path / "tools/scripts")
@@ -147,7 +148,7 @@ class Proof(Machine):
         self.with_gpu()
         self.command("build/bin/bench", "sleep 0.5")
         self.command("bin/python", 'echo "$*" >>asked; exec sleep 30')
-        self.run_proof("omniglot", PYTHON="bin/python")
+        self.run_proof("omniglot", PYTHON=str(self.path / "bin/python"))
         self.assertEqual((self.path / "asked").read_text(), "-c import torch, torchvision\n")
 
     def test_several_gpus_need_a_build_with_mpi(self):
@@ -226,7 +227,7 @@ class Proof(Machine):
         self.with_gpu()
         self.made_up_tests()
         self.command("build/bin/golden", "[ $1 = --help ] && echo --device && exit; tar -tzf all.tar.gz; sleep 30")
-        done = self.run_proof("conformance", "golden", "replay", ARCHIVE="all.tar.gz", TIME="4",
+        done = self.run_proof("conformance", "golden", "replay", ARCHIVE=str(self.path / "all.tar.gz"), TIME="4",
                               COMMIT="abc, with changes")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("replay and what comes after it: not begun, 4 s are over", done.stdout)
@@ -236,6 +237,56 @@ class Proof(Machine):
         self.assertFalse((self.path / "results/replay.txt").exists())
         with tarfile.open(self.path / "all.tar.gz") as archive:
             self.assertEqual(sorted(archive.getnames()), [".", "./conformance.txt", "./golden.txt", "./summary.md"])
+
+    def test_a_call_on_an_empty_machine_goes_on_from_the_archive(self):
+        self.with_gpu()
+        self.made_up_tests()
+        archive = self.path / "all.tar.gz"
+        self.run_proof("conformance", ARCHIVE=str(archive))
+        shutil.rmtree(self.path / "results")
+        done = self.run_proof("omniglot", ARCHIVE=str(archive))
+        self.assertIn("| conformance | passed |", done.stdout)
+        with tarfile.open(archive) as packed:
+            self.assertLessEqual({"./conformance.txt", "./omniglot.txt"}, set(packed.getnames()))
+
+    def test_names_are_those_of_the_folder_it_is_called_from(self):
+        self.with_gpu()
+        self.assertEqual(self.run_proof("omniglot", RESULTS="here", ARCHIVE="new/all.tar.gz").returncode, 0)
+        self.assertTrue((self.path / "tools/scripts/here/omniglot.txt").exists())
+        self.assertTrue(tarfile.is_tarfile(self.path / "tools/scripts/new/all.tar.gz"))
+
+    def test_a_place_that_takes_no_results_is_refused_before_anything_runs(self):
+        self.with_gpu()
+        for variable, file in (("RESULTS", "/proc/nowhere"), ("ARCHIVE", "/proc/nowhere/all.tar.gz")):
+            done = self.run_proof("omniglot", **{variable: file})
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (
+                3, "", "error: /proc/nowhere: nothing can be written there; name another with RESULTS=... or "
+                "ARCHIVE=...\n"))
+
+    # A card that a test broke.
+    def test_a_piece_does_not_wait_for_an_nvidia_smi_that_hangs(self):
+        self.with_gpu()
+        self.made_up_tests()
+        smi = (self.path / "bin/nvidia-smi").read_text().split("\n", 1)[1]
+        self.command("bin/nvidia-smi", smi.replace("*clocks*)", "*clocks*) [ ! -e broken ] || exec sleep 300;"))
+        began = time.monotonic()
+        done = self.run_proof("conformance", EACH="touch broken")
+        self.assertLess(time.monotonic() - began, 60)
+        self.assertEqual((done.returncode, self.result("conformance")["finding"]), (0, "4 ran"))
+
+    def test_libraries_of_the_wheels_take_the_place_of_one_that_is_too_old(self):
+        self.with_gpu()
+        said = "error: cuDNN 9.1 is too old; install that, or name its folder in RK_CUDA_LIBRARIES"
+        self.command("build/bin/bench", f"""[ "$1" != step ] || [ "$RK_CUDA_LIBRARIES" = /wheels/lib ] ||
+            {{ echo '{said}' >&2; exit 5; }}""")
+        self.command("bin/python3", "[[ $2 != *glob* ]] || echo $WHEELS")
+        done = self.run_proof("omniglot", WHEELS="/wheels/lib")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"{said}\nonce more with the libraries of python3's wheels: RK_CUDA_LIBRARIES=/wheels/lib\n",
+                      done.stdout)
+        for variables in ({"WHEELS": ""}, {"WHEELS": "/wheels/lib", "RK_CUDA_LIBRARIES": "/others"}):
+            done = self.run_proof("omniglot", **variables)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "", said + "\n"))
 
     # Whoever ends the call asks nobody.
     def test_a_killed_call_leaves_what_its_piece_said(self):
@@ -431,14 +482,44 @@ class Proof(Machine):
         self.with_gpu()
         for program in ("bench", "train", "probe", "golden", "cuda_test"):
             self.command(f"build/bin/{program}", "echo old" if program == "golden" else "exit 0")
-        done = self.run_proof("golden", "replay", "omniglot", "step", "eval", PYTHON="/nowhere/python3")
+        names = ("golden", "replay", "omniglot", "step", "losses-peers")
+        done = self.run_proof(*names, PYTHON="/nowhere/python3")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(self.result("golden")["finding"], "golden has no --device; build a newer version")
         self.assertEqual(self.result("replay")["finding"], "train has no --graph; build a newer version")
         self.assertEqual(self.result("step")["finding"], "bench step has no --precision; build a newer version")
-        self.assertEqual(self.result("eval")["finding"], "/nowhere/python3 has no torch; PYTHON=... names another")
-        for name in ("golden", "replay", "omniglot", "step", "eval"):
+        self.assertEqual(self.result("losses-peers")["finding"],
+                         "/nowhere/python3 has no pytorch_metric_learning; PYTHON=... names another")
+        for name in names:
             self.assertEqual(self.result(name)["result"], "skipped")
+
+    def test_without_pytorch_ours_is_measured_alone(self):
+        self.with_gpu()
+        self.command("build/bin/bench", """
+            case "$*" in *--version) exit ;; *--help) echo --precision --tune-seconds; exit ;; esac
+            echo "$*" >>asked
+            [[ "$*" == *"${STOP:-never}"* ]] && exit 4
+            for word in "$@"; do [ "$before" = --json ] && printf '{\\n  "step_ms": 40.5,\\n  "total_ms": 380\\n}\\n' >"$word"
+              before=$word; done""")
+        nowhere = "/nowhere/python3"
+        results = self.path / "results"
+        self.assertEqual(self.run_proof("step", "step-compile", "tuned-train", "eval", PYTHON=nowhere).returncode, 0)
+        alone = f"ours alone, because {nowhere} has no torch"
+        self.assertEqual(self.result("step")["finding"], f"{alone}vision: train 256: 40.5 ms, frozen 256: 40.5 ms")
+        self.assertEqual(self.result("step-compile")["result"], "skipped")
+        self.assertEqual(self.result("tuned-train")["finding"], f"{alone}vision: train 256: 40.5 ms")
+        self.assertEqual(self.result("eval")["finding"], f"{alone}: 380 ms")
+        asked = (self.path / "asked").read_text().splitlines()
+        self.assertEqual(asked[1:4], [
+            "step --device cuda --precision fp16 --bn train --batch 256 --repeats 50 --json "
+            f"{results}/step-train-256.json",
+            "step --device cuda --precision fp16 --bn frozen --batch 256 --repeats 50 --json "
+            f"{results}/step-frozen-256.json",
+            f"step --device cuda --precision fp16 --bn train --batch 256 --tune {results}/nvidia-h200/"
+            "plans-resnet50-fp16-train-256.txt --tune-seconds 100 --repeats 10 --json "
+            f"{results}/tuned-train-train-256.json"])
+        self.assertEqual(self.run_proof("step", PYTHON=nowhere, STOP="--bn train").returncode, 1)
+        self.assertEqual(self.result("step")["finding"], f"{alone}vision: frozen 256: 40.5 ms; not: train 256")
 
     def test_the_loader_leaves_its_numbers(self):
         self.with_gpu()
@@ -601,7 +682,7 @@ class Proof(Machine):
             self.run_proof(name)
         self.assertEqual((self.path / "asked").read_text().splitlines(),
                          2 * ["step build --batch 256 --bn train"] +
-                         [f"step build --batch 256 --bn frozen --plans results/{plans}"])
+                         [f"step build --batch 256 --bn frozen --plans {self.path}/results/{plans}"])
         shutil.rmtree(self.path / "build/profile")
         self.run_proof("profile-train", LIMIT="1", STOP="exec sleep 30")
         self.assertEqual((self.result("profile-train")["result"], self.result("profile-train")["finding"]),
@@ -617,7 +698,7 @@ class Proof(Machine):
             head -c 3000000 /dev/urandom >build/profile/step.ncu-rep
             echo '{}' >build/profile/step.json""")
         for name in ("eval", "profile-train"):  # without and with such files
-            self.run_proof(name, ARCHIVE="all.tar.gz")
+            self.run_proof(name, ARCHIVE=str(self.path / "all.tar.gz"))
         with tarfile.open(self.path / "all.tar.gz") as archive:
             names = archive.getnames()
         self.assertIn("./table-profile-train.json", names)
@@ -639,12 +720,15 @@ class Proof(Machine):
     def test_what_compiles_longest_is_tested_first(self):
         self.with_gpu()
         self.command("build/bin/cuda_test", """case "$*" in
-            *list_tests*) printf 'One.\n  A\nAll/GpuBranches.\n  B\nTwo.\n  C\nGpuStepTest.\n  D\n' ;;
+            *list_tests*) printf 'One.\n  A\nAll/GpuBranches.\n  B\nTwo.\n  C\nGpuStepTest.\n  D\n'
+              printf 'CudaLosses.\n  AgreeWithTheCpu\n  E\n' ;;
             *) printf '%s\n' "$*" | grep -oE 'filter=[^ ]*' >>order ;;
             esac""")
         self.run_proof("conformance", PARALLEL="1")
         self.assertEqual((self.path / "order").read_text().split(),
-                         [f"filter={name}" for name in ("All/GpuBranches.B", "GpuStepTest.D", "One.A", "Two.C")])
+                         [f"filter={name}" for name in ("All/GpuBranches.B", "GpuStepTest.D",
+                                                        "CudaLosses.AgreeWithTheCpu", "One.A", "Two.C",
+                                                        "CudaLosses.E")])
 
     def test_fusions_end_with_what_they_would_gain(self):
         self.with_gpu()
@@ -662,7 +746,7 @@ class Proof(Machine):
         sums = "of a 9 ms step, fusing only where it gains spares 1 ms"
         self.assertEqual(self.result("fusions")["finding"], sums)
         self.assertEqual((self.path / "asked").read_text(), "step --device cuda --precision fp16 --batch 256 --bn train "
-                         "--repeats 10 --fusions --json results/fusions.json\n")
+                         f"--repeats 10 --fusions --json {self.path}/results/fusions.json\n")
         self.run_proof("fusions", LIMIT="1", STOP="sleep 30")
         self.assertEqual((self.result("fusions")["result"], self.result("fusions")["finding"]),
                          ("over 1 s", f"cut off: {sums}; stopped after 1 fusion"))
@@ -673,10 +757,10 @@ class Proof(Machine):
         self.made_up_bench()
         self.command("bin/python", '[ "$1" = -c ] || echo "$*"')
         for limit, seconds in (("", 100), ("125", 45)):
-            self.run_proof("tuned-train", PYTHON="bin/python", LIMIT=limit)
-            self.assertRegex(self.result("tuned-train")["finding"],
-                             f" --bn train --batch 256 .* --tune results/nvidia-h200 --tune-seconds {seconds} ")
-        self.run_proof("tuned-train", PYTHON="bin/python", LIMIT="90")
+            self.run_proof("tuned-train", PYTHON=str(self.path / "bin/python"), LIMIT=limit)
+            self.assertRegex((self.path / "results/tuned-train.txt").read_text(),
+                             f" --bn train --batch 256 .* --tune {self.path}/results/nvidia-h200 --tune-seconds {seconds} ")
+        self.run_proof("tuned-train", PYTHON=str(self.path / "bin/python"), LIMIT="90")
         self.assertEqual(self.result("tuned-train")["result"], "skipped")
 
     def test_the_package_has_the_programs_that_pieces_call(self):

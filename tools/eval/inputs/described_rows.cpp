@@ -3,6 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/integers.h"
 #include "engine/base/note.h"
+#include "engine/base/text_of.h"
 #include "retrieval/files/array_file.h"
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& 
     if (by_path) return {label, set.paths[at(row)]};
     const std::span<const std::byte> bytes = std::as_bytes(set.values().subspan(
         static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
-    return {label, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}};
+    return {label, text_of(bytes)};
   };
   const auto hash = [](const Picture& picture) {
     return std::hash<std::string_view>()(picture.second) ^ std::hash<std::int64_t>()(picture.first);
