@@ -30,7 +30,11 @@ add_custom_target(manuals ALL DEPENDS ${manuals})
 add_dependencies(programs manuals)
 
 install(DIRECTORY recipes DESTINATION share/rankine)
-install(DIRECTORY docs DESTINATION share/doc/rankine)  # beside README.md, which links to it as docs/
+# What README.md and the pages of docs/ link to stands where it stands in the tree.
+install(DIRECTORY docs DESTINATION share/doc/rankine)
+file(CREATE_LINK ../../rankine/recipes ${links}/recipes SYMBOLIC)
+install(FILES ${links}/recipes DESTINATION share/doc/rankine)
+install(FILES tests/golden/losses/README.md DESTINATION share/doc/rankine/tests/golden/losses)
 install(DIRECTORY bench/results DESTINATION share/doc/rankine/bench)
 install(FILES README.md CHANGELOG.md CITATION.cff LICENSE DESTINATION share/doc/rankine)
 

@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kRowsAtOnce = std::int64_t{8} * 160;
 // Numbers of a row's scratch for each of its columns: RamboRow's, and a proxy's.
 constexpr std::int64_t kNumbersOfRow = 9, kNumbersOfProxyRow = 1;
+// Of a proxy at unit length, besides its coordinates: that length, in double.
+constexpr std::int64_t kNumbersOfLength = 2;
 // Matrices of a loss that sorts all scores, besides theirs.
 constexpr std::int64_t kSortedMatrices = 2;
 
@@ -23,8 +25,10 @@ std::int64_t loss_bytes(const TrainerOptions& options, bool on_gpu) {
       std::min(options.batch, kRowsAtOnce) * (proxies ? kNumbersOfProxyRow : kNumbersOfRow);
   const std::int64_t besides = on_gpu ? std::max(kSortedMatrices * options.batch, at_once) : 0;
   const std::int64_t rows = kept > 0 ? kept + options.batch : 0;
+  const std::int64_t dim = options.model.dim;
+  const std::int64_t unit_proxies = proxies ? options.classes * (dim + kNumbersOfLength) : 0;
   return std::int64_t{sizeof(float)} *
-         ((options.batch + besides) * columns + rows * options.model.dim);
+         ((options.batch + besides) * columns + rows * dim + unit_proxies);
 }
 
 }  // namespace rk

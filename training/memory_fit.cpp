@@ -51,7 +51,8 @@ std::string fitting_advice(const MemoryNeed& need, std::int64_t free, std::int64
         "{} memory is too small: a single image{} needs {}, {} are free; end what else runs {}, or "
         "take a smaller network or image",
         whose, in_each, gibibytes(need.fixed + need.in_parts + need.per_image), gibibytes(free),
-        gpu ? "on the GPU (nvidia-smi)" : "here");
+        gpu ? "on the GPU (nvidia-smi)"
+            : "here, raise the limit of this program (ulimit -v, a container's)");
   }
   return fmt::format("{} memory is too small: {} at a time{} need {}, {} are free; use {}", whose,
                      counted(images, "image"), in_each, gibibytes(needed), gibibytes(free),

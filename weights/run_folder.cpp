@@ -7,6 +7,7 @@
 #include "weights/sealed_file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,10 +54,11 @@ bool only_digits(const std::string& text) {
 }
 
 std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::string>& skipped) {
+  Seal seal;
   try {
     if (!file_exists(path)) return nullptr;
-    auto checkpoint = std::make_unique<Checkpoint>(path);
-    if (checkpoint->has_run()) return checkpoint;
+    refuse_folder(path);
+    seal = check_seal(path);
   } catch (const SystemError&) {
     throw;  // it may be the newest one there is
   } catch (const OtherVersion&) {
@@ -65,6 +67,9 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
     skipped.push_back(error.what());
     return nullptr;
   }
+  // It is whole: whatever keeps it from being read now, no earlier one may take its place.
+  auto checkpoint = std::make_unique<Checkpoint>(path, seal);
+  if (checkpoint->has_run()) return checkpoint;
   // Whole too.
   fail<InputError>(
       "{}: holds weights alone, no run, and a run that goes on would put its own in their place; "
@@ -87,7 +92,8 @@ void refuse_folder(const std::string& path) {
                    fs::exists(best, ignored) ? best.string() : "the path of a file");
 }
 
-void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls) {
+void require_room(const std::string& folder, std::uint64_t file_bytes, std::int64_t files,
+                  FileCalls& calls) {
   std::error_code ignored;
   fs::path there = fs::absolute(folder, ignored);
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
@@ -98,6 +104,14 @@ void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& cal
     fail<InputError>("{}: cannot be written ({}); give another --out", folder,
                      std::strerror(errno));
   }
+  rlimit limit{};
+  const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (files > 0 && limited && limit.rlim_cur < file_bytes) {
+    fail<InputError>(
+        "{}: a checkpoint takes {}, and files may have {} here; raise that limit (ulimit -f)",
+        folder, needed_size(file_bytes), free_size(limit.rlim_cur));
+  }
+  const std::uint64_t bytes = file_bytes * static_cast<std::uint64_t>(files);
   const std::uint64_t available = calls.free_bytes(there.c_str());
   if (available < bytes) {
     fail<InputError>(

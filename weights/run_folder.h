@@ -29,9 +29,11 @@ inline constexpr std::array kRunTexts = {"settings.toml", "metrics.jsonl", "metr
 // Throws InputError if `path`, which should be a checkpoint, is a folder; names the best.h5 in it.
 void refuse_folder(const std::string& path);
 
-// Throws InputError unless a folder of that name exists or can be created and the disk has room for
-// `bytes`. Creates nothing, so that a run can check before hours of work.
-void require_room(const std::string& folder, std::uint64_t bytes, FileCalls& calls);
+// Throws InputError unless a folder of that name exists or can be created, the disk has room for
+// `files` of `file_bytes` each, and the system lets this program write one (ulimit -f). Creates
+// nothing, so that a run can check before hours of work.
+void require_room(const std::string& folder, std::uint64_t file_bytes, std::int64_t files,
+                  FileCalls& calls);
 
 // Locks a run's folder for the life of the object; the system releases the lock when the process
 // dies, however it dies. Creates the folder if there is none. Unless keep() was called, the

@@ -231,7 +231,8 @@ std::string dataset_help(bool only_files) {
   return text +
          "PATH alone is folder:PATH\n"
          "any kind: val_classes=0.2,val_order=default|random,val_seed=0 holds classes out; "
-         "min_images=2 leaves small classes out; merge=3 makes one of every three training classes";
+         "min_images=2 leaves small classes out; merge=3 makes one of every three training classes "
+         "(of a category)";
 }
 
 DataSpec read_data_spec(std::string_view text) {

@@ -96,6 +96,24 @@ std::string with_way_out(const GpuReport& report, const std::string& problem) {
 
 }  // namespace
 
+bool ends_all_work(int code) {
+  switch (code) {
+    case kCudaUncorrectableEcc:
+    case 700:  // illegal address
+    case 702:  // launch timeout
+    case 710:  // assert
+    case 714:  // hardware stack error
+    case 715:  // illegal instruction
+    case 716:  // misaligned address
+    case 717:  // invalid address space
+    case 718:  // invalid program counter
+    case 719:  // launch failure
+    case 721:  // tensor memory leak
+      return true;
+    default: return false;
+  }
+}
+
 std::string cuda_failure(std::string_view what, std::string_view text, int code) {
   std::string advice = "see nvidia-smi";
   if (code == kCudaMemoryAllocation) {
@@ -103,7 +121,7 @@ std::string cuda_failure(std::string_view what, std::string_view text, int code)
   } else if (code == kCudaUncorrectableEcc) {
     advice =
         "the GPU's memory is damaged; take another GPU, or reset this one (nvidia-smi -q -d ECC)";
-  } else if (code >= kCudaIllegalAddress && code <= kCudaLaunchFailure) {
+  } else if (ends_all_work(code)) {
     advice = "start again; if it comes again, compute-sanitizer finds the place";
   }
   return fmt::format("[{}] {} (error {}); {}", what, text, code, advice);

@@ -39,12 +39,13 @@ inline constexpr int kCudaInvalidFunction = 98;  // means the same as 209 in som
 inline constexpr int kCudaNoDevice = 100;
 inline constexpr int kCudaNoKernelImage = 209;
 inline constexpr int kCudaUncorrectableEcc = 214;
-inline constexpr int kCudaIllegalAddress = 700;  // the first error that a kernel may end with
-inline constexpr int kCudaLaunchFailure = 719;   // the last such error
+
+// Whether all work on the GPU ends with this error, as after a kernel's illegal address: until the
+// program ends, every later call returns it, also one that has nothing to do with its cause.
+bool ends_all_work(int code);
 
 // The message for a GPU that fails during a run: "[what] <CUDA's text> (error N); <what to do>".
-// After most of these errors CUDA refuses every other call until the program ends; files saved
-// before stay intact.
+// Files saved before stay intact.
 std::string cuda_failure(std::string_view what, std::string_view text, int code);
 
 // What the machine reports about its GPUs. Versions are 1000 major + 10 minor, as the CUDA

@@ -94,7 +94,7 @@ class Parameters {
   std::span<float> values() const { return {values_.as<float>(), flat_elements()}; }
   std::span<float> gradients() const { return {gradients_.as<float>(), flat_elements()}; }
   std::size_t flat_elements() const { return static_cast<std::size_t>(elements_); }
-  // All running statistics and all counters, for callers that save and restore them.
+  // All running statistics; all counters, for tests.
   std::span<float> statistics() const {
     return {buffers_.as<float>(), static_cast<std::size_t>(buffer_elements_)};
   }

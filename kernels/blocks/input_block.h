@@ -1,8 +1,8 @@
-// Turns images into a network's input on a GPU: uint8 (N, height, width, 3) -> T (N, side, side,
-// padded_channels), cropped, flipped, normalised, with zeros in the channels after the third; or in
-// cells of cell x cell pixels (SpaceToDepth in engine/tape/layout.h), T (N, cell_rows,
-// cell_columns, padded_channels). Values come from the table of FloatTable
-// (data/images/transform.h), so in float they have the same bits as on the CPU.
+// Turns images into a network's input on a GPU: uint8 (N, side, side, 3) -> T (N, side, side,
+// padded_channels), normalised, with zeros in the channels after the third; or in cells of cell x
+// cell pixels (SpaceToDepth in engine/tape/layout.h), T (N, cell_rows, cell_columns,
+// padded_channels). Values come from the table of FloatTable (data/images/transform.h), so in float
+// they have the same bits as on the CPU.
 //
 // Bytes moved: 3 a pixel, and the output; the table stays in cache.
 #pragma once
@@ -13,23 +13,12 @@
 
 namespace rk {
 
-// The window of an image, inside it: pixel (y, x) of the output is (top + y, left + x), with flip
-// (top + y, left + side - 1 - x).
-struct InputWindow {
-  std::int32_t top = 0;
-  std::int32_t left = 0;
-  std::int32_t flip = 0;
-};
-
 template <class T> struct FillInput {
   int batch = 0;
-  int height = 0;
-  int width = 0;
   int side = 0;
   int padded_channels = 3;
   const std::uint8_t* pixels = nullptr;
-  const InputWindow* windows = nullptr;  // [batch], or null: from the top left corner, unflipped
-  const float* table = nullptr;          // [3, 256]
+  const float* table = nullptr;  // [3, 256]
   T* out = nullptr;
   struct Cells {
     int side = 1;  // 1: pixels by themselves
@@ -52,13 +41,10 @@ template <class T> struct FillInput {
   }
 
  private:
-  // The value of a pixel of the output; 0 outside it.
-  RK_FN RK_INLINE float value(int image, const InputWindow& window, int y, int x,
-                              int colour) const {
+  // The value of a pixel; 0 outside the image.
+  RK_FN RK_INLINE float value(int image, int y, int x, int colour) const {
     if (y < 0 || x < 0 || y >= side || x >= side) return 0.0F;
-    const int column = window.left + (window.flip != 0 ? side - 1 - x : x);
-    const std::int64_t pixel =
-        (static_cast<std::int64_t>(image) * height + window.top + y) * width + column;
+    const std::int64_t pixel = (static_cast<std::int64_t>(image) * side + y) * side + x;
     return table[colour * 256 + pixels[pixel * 3 + colour]];
   }
 
@@ -67,7 +53,6 @@ template <class T> struct FillInput {
     const int cell = kSide > 0 ? kSide : cells.side;
     const int image = block.index() / cells.rows;
     const int y = block.index() % cells.rows * cell - cells.padding_y;
-    const InputWindow window = windows != nullptr ? windows[image] : InputWindow{};
     for (int column = block.thread(); column < cells.columns; column += Block::kThreads) {
       const int x = column * cell - cells.padding_x;
       T* to = out +
@@ -79,7 +64,7 @@ template <class T> struct FillInput {
           const int pixel = (first + k) / 3;
           const int colour = (first + k) % 3;
           values.set(k, pixel < cell * cell
-                            ? value(image, window, y + pixel / cell, x + pixel % cell, colour)
+                            ? value(image, y + pixel / cell, x + pixel % cell, colour)
                             : 0.0F);
         }
         store_pack(to + first, values);
@@ -89,16 +74,10 @@ template <class T> struct FillInput {
 
   // kPadded: the number of channels stored at once; 0: stored one by one.
   template <int kPadded, class Block> RK_FN RK_INLINE void run(const Block& block) const {
-    const int image = block.index() / side;
-    const int y = block.index() % side;
-    const InputWindow window = windows != nullptr ? windows[image] : InputWindow{};
-    const std::uint8_t* row =
-        pixels +
-        ((static_cast<std::int64_t>(image) * height + window.top + y) * width + window.left) * 3;
+    const std::uint8_t* row = pixels + static_cast<std::int64_t>(block.index()) * side * 3;
     T* to = out + static_cast<std::int64_t>(block.index()) * side * padded_channels;
     for (std::int64_t x = block.thread(); x < side; x += Block::kThreads) {
-      const std::int64_t column = window.flip != 0 ? side - 1 - x : x;
-      const std::uint8_t* pixel = row + 3 * column;
+      const std::uint8_t* pixel = row + 3 * x;
       if constexpr (kPadded > 0) {
         Pack<T, kPadded> values;
         RK_UNROLL

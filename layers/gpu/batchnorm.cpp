@@ -1,6 +1,5 @@
 #include "layers/gpu/batchnorm.h"
 
-#include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_gradient_block.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
@@ -93,7 +92,7 @@ template <class T> class OwnBatchNorm : public BatchNormNode {
   }
 
  protected:
-  CudaStream stream() const { return context_.cuda().stream(); }
+  CudaStream stream() const { return context_.stream(); }
   bool residual() const { return options().residual >= 0; }
 
   const Context& context_;

@@ -1,4 +1,3 @@
-#include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/launch.h"
 #include "layers/gpu/nodes.h"
@@ -24,7 +23,7 @@ template <class T> class ConcatNode final : public Node {
                                .x_stride = x.row_stride,
                                .y = y,
                                .y_stride = memory_.output.row_stride},
-               context_.cuda().stream());
+               context_.stream());
       }
       y += channels;
     }
@@ -43,7 +42,7 @@ template <class T> class ConcatNode final : public Node {
                                .y = dx.as<T>(),
                                .y_stride = dx.row_stride,
                                .accumulate = memory_.uses[i].accumulate},
-               context_.cuda().stream());
+               context_.stream());
       }
       dy += channels;
     }

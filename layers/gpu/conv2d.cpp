@@ -1,4 +1,3 @@
-#include "engine/device/cuda/context.h"
 #include "kernels/blocks/weights_block.h"
 #include "layers/gpu/batchnorm.h"
 #include "layers/gpu/convolution.h"

@@ -1,4 +1,3 @@
-#include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/blocks/folded_block.h"
 #include "kernels/launch.h"
@@ -157,7 +156,7 @@ template <class T> class FoldedConvNode final : public ConvolutionNode, public R
     return d_residual == gradient_ ? nullptr : d_residual;
   }
 
-  CudaStream stream() const { return context_.cuda().stream(); }
+  CudaStream stream() const { return context_.stream(); }
   int channels() const { return static_cast<int>(geometry().y[3]); }
   std::int64_t rows() const { return geometry().y.elements() / geometry().y[3]; }
   FilterShape shape() const { return filter_shape(geometry()); }

@@ -1,7 +1,6 @@
 #include "layers/gpu/convolution.h"
 
 #include "engine/base/integers.h"
-#include "engine/device/cuda/context.h"
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
@@ -185,7 +184,7 @@ template <class T> void Convolution<T>::forward() const {
                            .relu = epilogue_.relu,
                            .y = tensors_.y,
                            .y_stride = y_row_stride()},
-         context_.cuda().stream());
+         context_.stream());
 }
 
 template <class T> void Convolution<T>::backward_data() const {
@@ -197,7 +196,7 @@ template <class T> void Convolution<T>::backward_data() const {
                         .x = gradients_.addend,
                         .y = gradients_.dx,
                         .accumulate = true},
-           context_.cuda().stream());
+           context_.stream());
   }
   if (use_.mask) {
     launch(ReluGradient<T>{.count = geometry_.x.elements(),
@@ -205,7 +204,7 @@ template <class T> void Convolution<T>::backward_data() const {
                            .dy = gradients_.dx,
                            .dx = gradients_.dx,
                            .accumulate = false},
-           context_.cuda().stream());
+           context_.stream());
   }
 }
 

@@ -30,8 +30,6 @@ void GpuInput::fill(std::int64_t first) const {
   const auto side = static_cast<int>(shape[1]);
   with_image_type(program_.options().precision, [&]<class T>() {
     FillInput<T> kernel{.batch = static_cast<int>(shape[0]),
-                        .height = side,
-                        .width = side,
                         .side = side,
                         .padded_channels = static_cast<int>(stored[3]),
                         .pixels = reinterpret_cast<const std::uint8_t*>(upload_.data()) +
@@ -45,7 +43,7 @@ void GpuInput::fill(std::int64_t first) const {
                       .padding_y = static_cast<int>(cells->padding[0]),
                       .padding_x = static_cast<int>(cells->padding[1])};
     }
-    launch(kernel, program_.context().cuda().stream());
+    launch(kernel, program_.context().stream());
   });
 }
 

@@ -1,5 +1,4 @@
 #include "engine/base/error.h"
-#include "engine/device/cuda/context.h"
 #include "kernels/blocks/batchnorm_join_block.h"
 #include "layers/gpu/batch_statistics.h"
 #include "layers/gpu/nodes.h"
@@ -83,7 +82,7 @@ template <class T> class JoinedBatchNorm final : public Node {
   }
 
  private:
-  CudaStream stream() const { return context_.cuda().stream(); }
+  CudaStream stream() const { return context_.stream(); }
   const T* x() const { return memory_.inputs[0].template as<T>(); }
   const T* s() const { return memory_.inputs[1].template as<T>(); }
   static JoinedSide<T> side(const T* x, const BatchStatistics<T>& statistics) {

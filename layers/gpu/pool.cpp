@@ -1,4 +1,3 @@
-#include "engine/device/cuda/context.h"
 #include "kernels/blocks/average_pool_block.h"
 #include "kernels/blocks/global_pool_block.h"
 #include "kernels/blocks/max_pool_block.h"
@@ -54,7 +53,7 @@ template <class T> class MaxPoolNode final : public WindowPoolNode {
                       .y = memory_.output.as<T>(),
                       .choice = choice_,
                       .of_relu = masks_},
-           context_.cuda().stream());
+           context_.stream());
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].template as<T>();
@@ -64,7 +63,7 @@ template <class T> class MaxPoolNode final : public WindowPoolNode {
                               .dy = memory_.output_gradient.as<T>(),
                               .dx = dx,
                               .accumulate = memory_.uses[0].accumulate},
-           context_.cuda().stream());
+           context_.stream());
   }
 
  private:
@@ -81,7 +80,7 @@ template <class T> class AveragePoolNode final : public WindowPoolNode {
     launch(
         AveragePool<T>{
             .shape = shape_, .x = memory_.inputs[0].template as<T>(), .y = memory_.output.as<T>()},
-        context_.cuda().stream());
+        context_.stream());
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].template as<T>();
@@ -90,7 +89,7 @@ template <class T> class AveragePoolNode final : public WindowPoolNode {
                                   .dy = memory_.output_gradient.as<T>(),
                                   .dx = dx,
                                   .accumulate = memory_.uses[0].accumulate},
-           context_.cuda().stream());
+           context_.stream());
   }
 };
 
@@ -120,7 +119,7 @@ template <class T> class GlobalPoolNode final : public Node {
                          .x = memory_.inputs[0].template as<T>(),
                          .best = best_,
                          .y = memory_.output.as<float>()},
-           context_.cuda().stream());
+           context_.stream());
   }
   void backward() override {
     auto* dx = memory_.input_gradients[0].template as<T>();
@@ -137,7 +136,7 @@ template <class T> class GlobalPoolNode final : public Node {
                                  .dy = memory_.output_gradient.as<float>(),
                                  .dx = dx,
                                  .accumulate = memory_.uses[0].accumulate},
-           context_.cuda().stream());
+           context_.stream());
   }
 
  private:

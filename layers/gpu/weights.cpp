@@ -1,6 +1,5 @@
 #include "layers/gpu/weights.h"
 
-#include "engine/device/cuda/context.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"
 
@@ -59,7 +58,7 @@ template <class Kernel> void OverFilters<Kernel>::run(int first, int end) {
   const int begin = parts_before(first), count = parts_before(end) - begin;
   if (count == 0) return;
   launch(Kernel{device_items_.as<Item>(), device_parts_.as<FilterPart>() + begin, count},
-         context_.cuda().stream());
+         context_.stream());
 }
 
 #define RK_INSTANTIATE(T)                        \

@@ -5,6 +5,7 @@
 #include "engine/base/note.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/graph.h"
+#include "layers/graphs/attempt.h"
 #include "layers/graphs/cudnn_handle.h"
 #include "layers/graphs/engines.h"
 #include "layers/graphs/trial.h"
@@ -37,7 +38,7 @@ class Tensors {
       places_[cudnn::place_of(static_cast<Graph::Value>(i))] = memory_.back().data();
       if (!tensor.written && other != nullptr) {
         const Memory& from = other->memory_[memory_.size() - 1];
-        context.cuda().copy(memory_.back().data(), from.data(), from.bytes());
+        context.copy(memory_.back().data(), from.data(), from.bytes());
       } else if (!tensor.written) {
         const std::size_t count = tensor.bytes() / size_of(tensor.type);
         gpu::fill_with_noise(context, memory_.back().data(), static_cast<std::int64_t>(count),
@@ -142,71 +143,65 @@ std::vector<TimedEngine> engines_worth_timing(const Context& context, const Grap
 GpuPlans::Timing time_engines(const Context& context, const Graph& graph, int repeats) {
   const Handle& handle = cudnn_handle(context);
   GpuPlans::Timing timing{.graph = graph.text(), .engines = {}, .taken = 0};
-  std::vector<TimedEngine> engines = engines_worth_timing(context, graph);
+  const std::vector<TimedEngine> engines = engines_worth_timing(context, graph);
   if (engines.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
   std::size_t largest = 0;
   for (const TimedEngine& each : engines) {
-    timing.engines.push_back({.name = each.name()});
     largest = std::max(largest, each.engines->workspace_bytes(each.engine));
   }
   const Memory workspace = context.allocate(largest);
-  // All engines read the constants of the first one's graph; kept, since the first may be erased.
-  const std::shared_ptr<Engines> constants = engines[0].engines;
+  Engines& constants = *engines[0].engines;  // read by all engines
   std::vector<Tensors> sets;
   sets.reserve(gpu::kTrialLaunches);
-  sets.emplace_back(context, *constants);
+  sets.emplace_back(context, constants);
   while (sets.size() < gpu::kTrialLaunches && sets.size() * sets[0].bytes() < gpu::kBeyondCaches) {
-    sets.emplace_back(context, *constants, &sets[0]);
+    sets.emplace_back(context, constants, &sets[0]);
   }
-  const auto run = [&](std::size_t e, std::size_t set) {
-    engines[e].engines->run(handle, sets[set].places(), workspace.data(), engines[e].engine);
+  const auto run = [&](const TimedEngine& each, std::size_t set) {
+    each.engines->run(handle, sets[set].places(), workspace.data(), each.engine);
   };
   const Tensors& first = sets[0];
   // Runs an engine once, then captures its launches for timing; null if it cannot run or cannot be
   // captured. The result of the engine before it must not be taken for its own, and the gaps
   // between its rows are compared as well.
-  const auto replay = [&](std::size_t e) -> std::unique_ptr<CudaGraph> {
+  const auto replay = [&](const TimedEngine& each) -> std::unique_ptr<CudaGraph> {
     try {
-      context.clear(first.result().data(), first.result().bytes());
-      run(e, 0);
-      context.synchronize();
-      return std::make_unique<CudaGraph>(context.cuda(), [&] {
-        for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(e, i % sets.size());
+      return attempt(context, timing.graph + ": " + each.name(), [&] {
+        context.clear(first.result().data(), first.result().bytes());
+        run(each, 0);
+        context.synchronize();
+        return std::make_unique<CudaGraph>(context.cuda(), [&] {
+          for (std::size_t i = 0; i < gpu::kTrialLaunches; ++i) run(each, i % sets.size());
+        });
       });
-    } catch (const DeviceFault& error) {
-      fail<DeviceFault>("{}: {}: {}", timing.graph, timing.engines[e].name, error.what());
     } catch (const DeviceError& error) {
-      note(fmt::format("{}; {} is left out", error.what(), timing.engines[e].name));
+      note(fmt::format("{}; {} is left out", error.what(), each.name()));
       return nullptr;
     }
   };
   const Memory expected = context.allocate(first.result().bytes());
   const auto count = static_cast<std::int64_t>(expected.bytes() / size_of(first.type()));
   std::vector<std::unique_ptr<CudaGraph>> replays;
-  while (replays.size() < engines.size()) {
-    const std::size_t e = replays.size();
-    std::unique_ptr<CudaGraph> launches = replay(e);
-    if (launches == nullptr) {
-      engines.erase(engines.begin() + static_cast<std::ptrdiff_t>(e));
-      timing.engines.erase(timing.engines.begin() + static_cast<std::ptrdiff_t>(e));
-      continue;
-    }
-    if (e == 0) {
-      context.cuda().copy(expected.data(), first.result().data(), expected.bytes());
+  for (const TimedEngine& each : engines) {
+    std::unique_ptr<CudaGraph> launches = replay(each);
+    if (launches == nullptr) continue;
+    GpuPlans::Timing::Engine timed{.name = each.name()};
+    if (replays.empty()) {
+      context.copy(expected.data(), first.result().data(), expected.bytes());
     } else {
-      timing.engines[e].error =
+      timed.error =
           gpu::relative_error(context, first.result().data(), expected.data(), count, first.type());
-      timing.engines[e].agrees = timing.engines[e].error <= agreement(graph.precision());
+      timed.agrees = timed.error <= agreement(graph.precision());
     }
+    timing.engines.push_back(std::move(timed));
     replays.push_back(std::move(launches));
   }
-  if (engines.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
+  if (replays.empty()) fail<DeviceError>("cuDNN: {}: no engine runs it here", timing.graph);
   const std::vector<double> times = gpu::time_replays(context, replays, repeats);
-  for (std::size_t e = 0; e < engines.size(); ++e) {
-    timing.engines[e].ms = times[e] / static_cast<double>(gpu::kTrialLaunches);
-    if (timing.engines[e].agrees && timing.engines[e].ms < timing.engines[timing.taken].ms) {
-      timing.taken = e;
-    }
+  for (std::size_t e = 0; e < times.size(); ++e) {
+    GpuPlans::Timing::Engine& timed = timing.engines[e];
+    timed.ms = times[e] / static_cast<double>(gpu::kTrialLaunches);
+    if (timed.agrees && timed.ms < timing.engines[timing.taken].ms) timing.taken = e;
   }
   return timing;
 }

@@ -4,6 +4,7 @@
 #include "engine/base/note.h"
 #include "engine/device/carver.h"
 #include "engine/device/cuda/context.h"
+#include "layers/graphs/attempt.h"
 #include "layers/graphs/build_engine.h"
 #include "layers/graphs/cudnn_handle.h"
 #include "layers/graphs/engines.h"
@@ -77,7 +78,7 @@ void try_out(const Context& context, const Handle& handle, BuiltGraph& built) {
 struct GraphCache {
   const Handle& on(const Context& context) {
     expect(context.on_gpu(), "[gpu graph] expected a GPU");
-    if (!handle) handle.emplace(context.cuda().stream());
+    if (!handle) handle.emplace(context.stream());
     return *handle;
   }
   // A graph's text and the engine that the plan table names; no engine: the heuristics' first.
@@ -135,11 +136,11 @@ bool GraphRunner::exists(const Context& context, const Graph& graph, const char*
   if (cache.refused.contains(text)) return false;
   const Handle& handle = cache.on(context);  // without the library nothing could happen instead
   try {
-    BuiltGraph& built = *cache.built(context, graph);
-    if (!built.tried) try_out(context, handle, built);
+    attempt(context, text, [&] {
+      BuiltGraph& built = *cache.built(context, graph);
+      if (!built.tried) try_out(context, handle, built);
+    });
     return true;
-  } catch (const DeviceFault& error) {
-    fail<DeviceFault>("{}: {}", text, error.what());
   } catch (const DeviceError& error) {
     note(fmt::format("{}; {}", error.what(), otherwise));
     cache.refused.insert(text);

@@ -22,7 +22,7 @@ double relative_error(const Context& context, const T* got, const T* expected, s
   const std::size_t bytes = 2 * sizeof(double) * static_cast<std::size_t>(difference.blocks());
   const Memory partial = context.allocate(bytes);
   difference.partial = partial.as<double>();
-  launch(difference, context.cuda().stream());
+  launch(difference, context.stream());
   std::vector<double> host(bytes / sizeof(double));
   partial.download(host.data(), bytes);
   double apart = 0, size = 0;

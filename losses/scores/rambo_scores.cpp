@@ -19,7 +19,7 @@ namespace rk {
 namespace {
 
 // What is ranked: the scores of each class separately, all scores together, or both.
-template <class S> struct Rankings {
+template <class S> struct RankedScores {
   typename Ranking<S>::Params params;
   double beta = 0;  // share of the loss over all scores; the loss by class has 1 - beta
   bool by_class() const { return beta < 1; }
@@ -62,7 +62,8 @@ template <class S> class Ranker {
 
 template <class S> class CpuRanker final : public Ranker<S> {
  public:
-  CpuRanker(const Context& context, const Rankings<S>& what, const LossShape& shape) : what_(what) {
+  CpuRanker(const Context& context, const RankedScores<S>& what, const LossShape& shape)
+      : what_(what) {
     const std::int64_t all = shape.rows * shape.classes;
     ranking_.allocate(context, what.overall() ? all : shape.rows);
     targets_ = Buffer::of<std::uint8_t>(all);
@@ -114,7 +115,7 @@ template <class S> class CpuRanker final : public Ranker<S> {
     return loss / static_cast<double>(positives.classes);
   }
 
-  Rankings<S> what_;
+  RankedScores<S> what_;
   Ranking<S> ranking_;
   Buffer targets_;        // of the batch prepared last
   Buffer grad_by_class_;  // used if both losses have a share
@@ -124,7 +125,7 @@ template <class S> class CpuRanker final : public Ranker<S> {
 // indices into [C, N]; and sorted by item, as indices into [N, C].
 class GpuRanker final : public Ranker<float> {
  public:
-  GpuRanker(const Context& context, const Rankings<float>& what, const LossShape& shape)
+  GpuRanker(const Context& context, const RankedScores<float>& what, const LossShape& shape)
       : what_(what) {
     const std::int64_t all = shape.rows * shape.classes;
     ranking_.allocate(context, all, what.by_class() && shape.classes > 1);
@@ -192,14 +193,14 @@ class GpuRanker final : public Ranker<float> {
   std::int64_t bytes() const override { return ranking_.bytes() + packed_.bytes(); }
 
  private:
-  Rankings<float> what_;
+  RankedScores<float> what_;
   GpuRanking ranking_;
   std::size_t by_class_ = 0, overall_ = 0, targets_ = 0;  // offsets in packed_
   PackedMemory packed_;
 };
 
 template <class S>
-std::unique_ptr<Ranker<S>> make_ranker(const Context& context, const Rankings<S>& what,
+std::unique_ptr<Ranker<S>> make_ranker(const Context& context, const RankedScores<S>& what,
                                        const LossShape& shape) {
   if constexpr (kRunsOnGpu<S>) {
     if (context.on_gpu()) return std::make_unique<GpuRanker>(context, what, shape);
@@ -249,7 +250,7 @@ template <class S> class RamboScores final : public Loss<S> {
   }
 
  private:
-  Rankings<S> what_;
+  RankedScores<S> what_;
   LossShape largest_;  // as allocated
   Positives positives_;
   std::unique_ptr<Ranker<S>> ranker_;

@@ -25,7 +25,9 @@ struct Slot {
   std::atomic<bool> taken = false;
   std::atomic<std::uintptr_t> begin = 0, end = 0;  // equal: nothing is mapped
   std::atomic<bool> damaged = false;
-  std::string path;  // never read by the handler
+  std::string path;  // never read by the handler, nor are these
+  int descriptor = -1;
+  FileIdentity identity;
 };
 
 std::array<Slot, 16> slots;
@@ -87,9 +89,9 @@ MappedFile::MappedFile(const std::string& path) {
   void* at =
       descriptor < 0 ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   const int error = errno;
-  if (descriptor >= 0) ::close(descriptor);
   Slot& slot = slots[static_cast<std::size_t>(slot_)];
   if (at == MAP_FAILED) {
+    if (descriptor >= 0) ::close(descriptor);
     slot.taken = false;
     throw SystemError(fmt::format("{}: cannot be mapped ({}); {}", printable(path),
                                   std::strerror(error),
@@ -97,6 +99,8 @@ MappedFile::MappedFile(const std::string& path) {
                                                   : "check the disk or the network mount"));
   }
   bytes_ = {static_cast<const std::byte*>(at), size};
+  slot.descriptor = descriptor;
+  slot.identity = checked.identity();
   slot.begin = address_of(at);
   slot.end = address_of(at) + size;
 }
@@ -107,14 +111,19 @@ MappedFile::~MappedFile() {
   slot.end = 0;
   slot.begin = 0;
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  ::close(slot.descriptor);
   slot.taken = false;
 }
 
 void check_mapped_files() {
   for (const Slot& slot : slots) {
-    if (!slot.taken || !slot.damaged) continue;
+    if (!slot.taken) continue;
+    struct stat status {};
+    const bool changed =
+        ::fstat(slot.descriptor, &status) != 0 || identity_of(status) != slot.identity;
+    if (!slot.damaged && !changed) continue;
     fail<InputError>(
-        "{}: became shorter while it was read, or its disk failed; copy it again and let nobody "
+        "{}: was written to while it was read, or its disk failed; copy it again and let nobody "
         "write to it meanwhile",
         printable(slot.path));
   }

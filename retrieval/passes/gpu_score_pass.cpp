@@ -5,15 +5,15 @@
 #include "engine/base/random.h"
 #include "engine/device/cuda/buffer.h"
 #include "engine/device/cuda/context.h"
-#include "engine/device/cuda/mark.h"
 #include "engine/device/gemm.h"
+#include "engine/device/in_turn.h"
+#include "engine/device/mark.h"
 #include "engine/device/pinned_buffer.h"
 #include "kernels/blocks/score_block.h"
 #include "kernels/launch.h"
 #include "retrieval/passes/positive_order.h"
 
 #include <algorithm>
-#include <deque>
 #include <numeric>
 #include <vector>
 
@@ -34,17 +34,17 @@ DeviceBuffer upload_rows(const Context& context, const EmbeddingView& view,
   const std::int64_t piece =
       std::clamp(kPieceBytes / row_bytes, std::int64_t{1}, std::max(padded, std::int64_t{1}));
   struct Staging {
-    Staging(const Context& context, std::int64_t bytes)
-        : memory(static_cast<std::size_t>(bytes)), read(context.cuda()) {}
     PinnedBuffer memory;
-    DeviceMark read;
+    Mark read;
   };
-  std::deque<Staging> staging;
-  for (int i = 0; i < 2; ++i) staging.emplace_back(context, piece * row_bytes);
+  const auto room = [&] {
+    return Staging{PinnedBuffer(static_cast<std::size_t>(piece * row_bytes)), Mark(context)};
+  };
+  InTurn<Staging> staging(room(), room());
   DeviceBuffer out = DeviceBuffer::of<float>(padded * dim);
   for (std::int64_t begin = 0; begin < padded; begin += piece) {
     const std::int64_t count = std::min(piece, padded - begin);
-    Staging& next = staging[at(begin / piece % 2)];
+    Staging& next = staging.next();
     next.read.wait();
     auto* staged = next.memory.as<float>();
     parallel_for(context.threads(), count, [&](std::int64_t i, int) {

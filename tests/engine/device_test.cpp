@@ -212,8 +212,22 @@ TEST(Device, AFailureSaysWhatToDo) {
   EXPECT_EQ(cuda_failure("stream", "uncorrectable ECC error encountered", 214),
             "[stream] uncorrectable ECC error encountered (error 214); the GPU's memory is "
             "damaged; take another GPU, or reset this one (nvidia-smi -q -d ECC)");
+  EXPECT_EQ(cuda_failure("row kernel", "too many resources requested for launch", 701),
+            "[row kernel] too many resources requested for launch (error 701); see nvidia-smi");
   EXPECT_EQ(cuda_failure("device", "unknown error", 999),
             "[device] unknown error (error 999); see nvidia-smi");
+}
+
+// CUDA's reference says of each whether the process can go on to use CUDA.
+TEST(Device, SomeErrorsEndAllWork) {
+  for (const int code : {214, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721}) {
+    EXPECT_TRUE(ends_all_work(code)) << code;
+  }
+  // None; a wrong argument; want of memory; no kernel image; too many resources; peers' errors;
+  // memory that is registered already; a cooperative launch that is too large; captures.
+  for (const int code : {0, 1, 2, 209, 701, 704, 705, 711, 712, 713, 720, 900, 901, 908}) {
+    EXPECT_FALSE(ends_all_work(code)) << code;
+  }
 }
 
 // On whatever machine this runs: an answer, not a crash, and the same twice.

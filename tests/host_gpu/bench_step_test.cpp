@@ -108,6 +108,7 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
     const int all = tune_plans(context, options, 1, 0, path, keep);
     EXPECT_GT(all, 10);
     EXPECT_TRUE(first.empty());
+    EXPECT_EQ(GpuPlans::read(path).environment(), plan_environment(context));
     // Ends after five results.
     EXPECT_THROW(tune_plans(context, options, 1, kNoEnd, path,
                             [&](const TunedGraph& graph) {

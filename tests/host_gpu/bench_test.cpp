@@ -4,9 +4,10 @@
 #include "engine/system/signals.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/temporary_folder.h"
-#include "tools/bench/bench_device.h"
 #include "tools/bench/bench_loss.h"
 #include "tools/bench/bench_step.h"
+#include "tools/bench/device_products.h"
+#include "tools/bench/rank_timing.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -74,7 +75,7 @@ TEST(DeviceBench, RankingAndProducts) {
     scores.push_back(static_cast<float>(i * 37 % 1000) / 1000.0F);
     targets.push_back(i % 10 == 0 ? 1 : 0);
   }
-  const DeviceRankTimes times = time_gpu_ranking(gpu, parse_loss("rambo_map"), scores, targets, 2);
+  const RankTimes times = time_ranking(gpu, parse_loss("rambo_map"), scores, targets, 2);
   EXPECT_GT(times.total.least, 0);
   EXPECT_GT(times.sort.least, 0);
   EXPECT_GT(times.bytes, 8 * 5000);

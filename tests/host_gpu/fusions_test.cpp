@@ -1,9 +1,11 @@
 // The fusions of tools/bench/tuning/fusions.h, run by the emulated GPU's loops: a fused graph must
 // compute what its parts, and the passes that it spares, compute.
 #include "tools/bench/tuning/fusions.h"
+#include "engine/base/error.h"
 #include "kernels/half_element.h"
 #include "layers/graphs/graph_runner.h"
 #include "layers/networks/network.h"
+#include "tests/host_gpu/cuda/device.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/random_seed.h"
 #include "tools/bench/tuning/time_fusions.h"
@@ -269,6 +271,23 @@ TEST(Fusions, AreTimedAndAddedUp) {
   });
   host_gpu::refuse_graphs({});
   EXPECT_EQ(kinds.size(), kFusionKinds.size());
+}
+
+// Else every graph would count as one that no engine has.
+TEST(Fusions, AGpuThatFailedEndsThem) {
+  const Context context(1, Device{.cuda = true});
+  TrainerOptions options;
+  options.model.arch = "resnet20";
+  options.model.dim = 8;
+  options.model.crop = options.model.resize = 16;
+  options.batch = 4;
+  options.precision = Precision::kFp16;
+  int timed = 0;
+  EXPECT_THROW(time_fusions(context, options, 1, 1e9,
+                            [&](const TimedFusion&) { host_gpu::fault(++timed == 2); }),
+               DeviceFault);
+  EXPECT_EQ(timed, 2);
+  host_gpu::fault(false);
 }
 
 }  // namespace

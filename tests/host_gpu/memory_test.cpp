@@ -82,8 +82,8 @@ TEST(HostGpu, AReplayHasTheArgumentsOfItsCapture) {
   EXPECT_EQ(values.values<float>(), (std::vector<float>{12, 12, 1}));
 }
 
-// After an illegal address nothing runs any more: no call that waits may take that for a refusal.
-TEST(HostGpu, EveryWaitTellsOfAFault) {
+// After an illegal address nothing runs any more: no call may take that for a refusal.
+TEST(HostGpu, EveryCallTellsOfAFault) {
   const CudaContext cuda(0);
   auto device = DeviceBuffer::of<float>(4);
   DeviceMark mark(cuda);
@@ -101,6 +101,11 @@ TEST(HostGpu, EveryWaitTellsOfAFault) {
   EXPECT_THROW(mark.wait(), DeviceFault);
   EXPECT_THROW(timer.stop(), DeviceFault);
   EXPECT_THROW((upload.stage(bytes), upload.stage(bytes)), DeviceFault);
+  EXPECT_THROW(DeviceBuffer::of<float>(4), DeviceFault);
+  EXPECT_THROW(cuda.copy(device.as<float>(), device.as<float>(), sizeof(host)), DeviceFault);
+  EXPECT_THROW(mark.set(), DeviceFault);
+  EXPECT_THROW(timer.start(), DeviceFault);
+  EXPECT_THROW(CudaGraph(cuda, [] {}), DeviceFault);
   host_gpu::fault(false);
   EXPECT_NO_THROW(cuda.synchronize());
 }

@@ -193,24 +193,19 @@ std::vector<Checked> add_transpose(int rows, int gap) {
   return {{"sums", read<float>(matrix), sums, 0x1p-24 * 1.001, 0}};
 }
 
-template <class T>
-std::vector<Checked> input(int height, int width, int side, int channels, bool windows) {
+template <class T> std::vector<Checked> input(int side, int channels) {
   constexpr int kImages = 3;
   MadeUp made_up(41);
-  std::vector<std::uint8_t> pixels(at(3) * at(kImages) * at(height) * at(width));
+  std::vector<std::uint8_t> pixels(at(3) * at(kImages) * at(side) * at(side));
   for (std::uint8_t& level : pixels) {
     level = static_cast<std::uint8_t>(127.5 * (made_up.uniform() + 1));
   }
   const auto table = made_up.normals<float>(std::int64_t{3} * 256);
-  const std::vector<InputWindow> held = {
-      {0, 0, 1}, {height - side, 0, 0}, {(height - side) / 2, width - side, 1}};
   std::vector<double> expected;
   for (int n = 0; n < kImages; ++n) {
-    const InputWindow window = windows ? held[at(n)] : InputWindow{};
     for (int y = 0; y < side; ++y) {
       for (int x = 0; x < side; ++x) {
-        const int column = window.left + (window.flip != 0 ? side - 1 - x : x);
-        const int pixel = ((n * height + window.top + y) * width + column) * 3;
+        const int pixel = ((n * side + y) * side + x) * 3;
         for (int c = 0; c < channels; ++c) {
           const int level = c < 3 ? pixels[at(pixel + c)] : 0;
           expected.push_back(c < 3 ? static_cast<double>(table[at(c * 256 + level)]) : 0);
@@ -219,12 +214,10 @@ std::vector<Checked> input(int height, int width, int side, int channels, bool w
     }
   }
   const DeviceBuffer device_pixels = DeviceBuffer::copy_of(pixels);
-  const DeviceBuffer device_windows = DeviceBuffer::copy_of(held);
   const DeviceBuffer device_table = DeviceBuffer::copy_of(table);
   const DeviceBuffer out =
       unwritten<T>(static_cast<std::int64_t>(kImages) * side * side * channels);
-  launch(FillInput<T>{kImages, height, width, side, channels, device_pixels.as<std::uint8_t>(),
-                      windows ? device_windows.as<InputWindow>() : nullptr,
+  launch(FillInput<T>{kImages, side, channels, device_pixels.as<std::uint8_t>(),
                       device_table.as<float>(), out.as<T>()},
          nullptr);
   const double rounding = std::is_same_v<T, float> ? 0 : TypeFacts<T>::kRounding;
@@ -233,29 +226,25 @@ std::vector<Checked> input(int height, int width, int side, int channels, bool w
 
 // The input in cells of cell x cell pixels, with zeros around them, by the definition.
 template <class T>
-std::vector<Checked> input_in_cells(int side, int cell, int padding_y, int padding_x, int channels,
-                                    bool windows) {
+std::vector<Checked> input_in_cells(int side, int cell, int padding_y, int padding_x,
+                                    int channels) {
   constexpr int kImages = 3;
-  const int height = side + 3, width = side + 2;
   const int rows = (side + 2 * padding_y) / cell + 1, columns = (side + padding_x) / cell;
   MadeUp made_up(47);
-  std::vector<std::uint8_t> pixels(at(3) * at(kImages) * at(height) * at(width));
+  std::vector<std::uint8_t> pixels(at(3) * at(kImages) * at(side) * at(side));
   for (std::uint8_t& level : pixels) {
     level = static_cast<std::uint8_t>(127.5 * (made_up.uniform() + 1));
   }
   const auto table = made_up.normals<float>(std::int64_t{3} * 256);
-  const std::vector<InputWindow> held = {{1, 2, 1}, {3, 0, 0}, {0, 1, 1}};
   const std::int64_t each = static_cast<std::int64_t>(rows) * columns * channels;
   std::vector<double> expected(at(kImages * each), 0.0);
   for (int n = 0; n < kImages; ++n) {
-    const InputWindow window = windows ? held[at(n)] : InputWindow{};
     for (int y = 0; y < side; ++y) {
       for (int x = 0; x < side; ++x) {
         const int i = (y + padding_y) / cell, a = (y + padding_y) % cell;
         const int j = (x + padding_x) / cell, b = (x + padding_x) % cell;
         if (i >= rows || j >= columns) continue;
-        const int column = window.left + (window.flip != 0 ? side - 1 - x : x);
-        const int pixel = ((n * height + window.top + y) * width + column) * 3;
+        const int pixel = ((n * side + y) * side + x) * 3;
         for (int c = 0; c < 3; ++c) {
           const std::int64_t place = n * each +
                                      ((static_cast<std::int64_t>(i) * columns) + j) * channels +
@@ -266,16 +255,12 @@ std::vector<Checked> input_in_cells(int side, int cell, int padding_y, int paddi
     }
   }
   const DeviceBuffer device_pixels = DeviceBuffer::copy_of(pixels);
-  const DeviceBuffer device_windows = DeviceBuffer::copy_of(held);
   const DeviceBuffer device_table = DeviceBuffer::copy_of(table);
   const DeviceBuffer out = unwritten<T>(kImages * each);
   launch(FillInput<T>{.batch = kImages,
-                      .height = height,
-                      .width = width,
                       .side = side,
                       .padded_channels = channels,
                       .pixels = device_pixels.as<std::uint8_t>(),
-                      .windows = windows ? device_windows.as<InputWindow>() : nullptr,
                       .table = device_table.as<float>(),
                       .out = out.as<T>(),
                       .cells = {cell, rows, columns, padding_y, padding_x}},
@@ -294,18 +279,12 @@ void add_drawn_inputs(std::vector<KernelCase>& cases) {
   for_types([&]<class T>() {
     for (int i = 0; i < 6; ++i) {
       const std::string of = fmt::format("{}_seed{}_{}", TypeFacts<T>::kName, seed, i);
-      const int side = up_to(40), height = side + up_to(20) - 1, width = side + up_to(20) - 1;
-      const int channels = 2 + up_to(6);
-      const bool windows = random() % 2 == 0;
-      cases.push_back({"input_" + of, [=] {
-                         return windows ? input<T>(height, width, side, channels, true)
-                                        : input<T>(side, side, side, channels, false);
-                       }});
+      const int side = up_to(40), channels = 2 + up_to(6);
+      cases.push_back({"input_" + of, [=] { return input<T>(side, channels); }});
       const int cell = 1 + up_to(2), padding_y = up_to(5) - 1, padding_x = up_to(5) - 1;
       const int stored = (3 * cell * cell + 7) / 8 * 8;
       cases.push_back({"input_in_cells_" + of, [=] {
-                         return input_in_cells<T>(side + 3, cell, padding_y, padding_x, stored,
-                                                  windows);
+                         return input_in_cells<T>(side + 3, cell, padding_y, padding_x, stored);
                        }});
       const int count = up_to(20'000);
       cases.push_back({"elementwise_" + of, [=] { return elementwise<T>(count); }});
@@ -328,15 +307,14 @@ void add_step_cases(std::vector<KernelCase>& cases) {
     }
     for (const int channels : {3, 4, 5, 8}) {
       cases.push_back({fmt::format("input_{}_{}_channels", type, channels),
-                       [=] { return input<T>(13, 17, 9, channels, true); }});
+                       [=] { return input<T>(9, channels); }});
     }
-    cases.push_back({"input_whole_" + type, [] { return input<T>(6, 6, 6, 4, false); }});
+    cases.push_back({"input_whole_" + type, [] { return input<T>(6, 4); }});
+    cases.push_back({"input_in_cells_" + type, [] { return input_in_cells<T>(9, 2, 3, 3, 16); }});
     cases.push_back(
-        {"input_in_cells_" + type, [] { return input_in_cells<T>(9, 2, 3, 3, 16, true); }});
-    cases.push_back({"input_in_wide_cells_" + type,
-                     [] { return input_in_cells<T>(1000, 2, 0, 1, 16, false); }});
+        {"input_in_wide_cells_" + type, [] { return input_in_cells<T>(1000, 2, 0, 1, 16); }});
     cases.push_back(
-        {"input_in_cells_of_9_" + type, [] { return input_in_cells<T>(10, 3, 2, 0, 32, true); }});
+        {"input_in_cells_of_9_" + type, [] { return input_in_cells<T>(10, 3, 2, 0, 32); }});
   });
   for (const auto& [rows, columns] : {std::pair{1, 1}, std::pair{33, 130}, std::pair{700, 9}}) {
     cases.push_back({fmt::format("matrix_passes_{}x{}", rows, columns),

@@ -328,11 +328,11 @@ template <class Grid> std::vector<double> optimizer(const Grid& grid) {
 
 template <class Grid> std::vector<double> input(const Grid& grid) {
   constexpr int kSide = 7;
-  Array<std::uint8_t> pixels(2 * 9 * 9 * 3);
-  for (int i = 0; i < 2 * 9 * 9 * 3; ++i) pixels.data()[i] = static_cast<std::uint8_t>(i * 7);
-  const InputWindow windows[] = {{1, 2, 1}, {0, 1, 0}};
+  constexpr int kBytes = 2 * kSide * kSide * 3;
+  Array<std::uint8_t> pixels(kBytes);
+  for (int i = 0; i < kBytes; ++i) pixels.data()[i] = static_cast<std::uint8_t>(i * 7);
   Array<float> table(768, 1), out(2 * kSide * kSide * 4);
-  grid.run(FillInput<float>{2, 9, 9, kSide, 4, pixels.data(), windows, table.data(), out.data()});
+  grid.run(FillInput<float>{2, kSide, 4, pixels.data(), table.data(), out.data()});
   return all(out);
 }
 

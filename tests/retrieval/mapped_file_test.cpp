@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 #include <vector>
@@ -46,11 +47,36 @@ TEST(MappedFile, AFileThatIsCutOffReadsAsZerosAndIsNamed) {
     }
     for (std::thread& each : threads) each.join();
     const std::string said = message_of<InputError>([] { check_mapped_files(); });
-    EXPECT_TRUE(said.starts_with((folder.path() / "cut").string() + ": became shorter")) << said;
+    EXPECT_TRUE(said.starts_with((folder.path() / "cut").string() + ": was written to")) << said;
   }
   // The complaint goes with the file.
   EXPECT_NO_THROW(check_mapped_files());
   EXPECT_EQ(other.bytes().back(), std::byte{'x'});
+}
+
+// By numpy.save() or cp: of the same size, in the same place.
+TEST(MappedFile, AFileThatIsWrittenAnewIsNamed) {
+  const TemporaryFolder folder;
+  folder.write("rows", "before");
+  const MappedFile file(folder.path() / "rows");
+  EXPECT_NO_THROW(check_mapped_files());
+  // A clock may not have moved on since it was written.
+  const auto later = fs::last_write_time(folder.path() / "rows") + std::chrono::seconds(1);
+  folder.write("rows", "after_");
+  fs::last_write_time(folder.path() / "rows", later);
+  const std::string said = message_of<InputError>([] { check_mapped_files(); });
+  EXPECT_TRUE(said.starts_with((folder.path() / "rows").string() + ": was written to")) << said;
+}
+
+// Replaced, as by a file that is renamed to its name: what is mapped stays.
+TEST(MappedFile, AFileThatIsReplacedStaysAsItWas) {
+  const TemporaryFolder folder;
+  folder.write("rows", "before");
+  folder.write("new", "after_");
+  const MappedFile file(folder.path() / "rows");
+  fs::rename(folder.path() / "new", folder.path() / "rows");
+  EXPECT_NO_THROW(check_mapped_files());
+  EXPECT_EQ(file.bytes()[0], std::byte{'b'});
 }
 
 TEST(MappedFile, MoreThanItsSlotsAreRefused) {

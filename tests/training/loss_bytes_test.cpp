@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace rk {
@@ -64,6 +65,28 @@ TEST(LossBytes, AreEnoughForTheRowsOfEveryLoss) {
 #define RK_EXPECT_ROOM(Row) expect_proxy_room<Row<float>>(#Row)
   RK_PROXY_ROWS(RK_EXPECT_ROOM);
 #undef RK_EXPECT_ROOM
+}
+
+// On the CPU nothing else grows with the classes; each loss takes it when it is allocated.
+TEST(LossBytes, AreWhatProxiesTake) {
+  const Context context(1);
+  for (const char* name : {"nsl", "proxy_anchor"}) {
+    for (const auto& [batch, dim, classes] :
+         {std::array{8, 512, 3'000}, std::array{64, 16, 200}, std::array{20, 2'048, 500}}) {
+      TrainerOptions options;
+      options.loss = parse_loss(name);
+      options.batch = batch;
+      options.classes = classes;
+      options.model.dim = dim;
+      const auto loss = make_loss<float>(options.loss);
+      loss->allocate(context, {.rows = batch, .memory = 0, .dim = dim, .classes = classes});
+      // A row's padding and a few numbers besides.
+      const std::int64_t besides = 256 * (batch + classes) + (64 << 10);
+      const std::int64_t counted = loss_bytes(options, false);
+      EXPECT_GE(counted + besides, loss->bytes()) << name << ", " << classes << " classes";
+      EXPECT_LE(counted, loss->bytes() + besides) << name << ", " << classes << " classes";
+    }
+  }
 }
 
 // The CPU computes in the matrix of scores.

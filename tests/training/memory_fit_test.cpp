@@ -85,7 +85,8 @@ TEST(MemoryFit, ABatchIsThatOfAllProcesses) {
             "6.00 GiB, 4.00 GiB are free; use --chunk 16 (the batch in pieces) or --batch 48");
   EXPECT_EQ(fitting_advice(need, kGiB, 32, 32, MemoryOf::kMachine),
             "this machine's memory is too small: a single image in each of 3 processes needs 2.12 "
-            "GiB, 1.00 GiB are free; end what else runs here, or take a smaller network or image");
+            "GiB, 1.00 GiB are free; end what else runs here, raise the limit of this program "
+            "(ulimit -v, a container's), or take a smaller network or image");
 }
 
 TEST(MemoryFit, TheMachinesMemoryIsCalledThat) {
@@ -95,7 +96,8 @@ TEST(MemoryFit, TheMachinesMemoryIsCalledThat) {
             "are free; use --chunk 64 (the batch in pieces) or --batch 64");
   EXPECT_EQ(fitting_advice(need, kGiB, 128, 128, MemoryOf::kMachine),
             "this machine's memory is too small: a single image needs 2.12 GiB, 1.00 GiB are free; "
-            "end what else runs here, or take a smaller network or image");
+            "end what else runs here, raise the limit of this program (ulimit -v, a container's), "
+            "or take a smaller network or image");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
+#include "weights/sealed_file.h"
 
 #include <gtest/gtest.h>
 
@@ -196,10 +197,33 @@ TEST_F(RunFolder, WhatTheSystemDoesNotReadIsNotPassedOver) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 7);
+  // Nor may what fails behind the check of the whole file: its bytes are those that were written.
+  std::vector<std::byte> whole(100, std::byte{'x'});
+  seal(whole);
+  write_atomic(in("last.h5"), whole);
+  const std::string said = message_of<InputError>([&] { find_resumable(folder_.path().string()); });
+  EXPECT_TRUE(said.starts_with(in("last.h5") + ": ")) << said;
   folder_.write("last.h5", "damaged");
   const Resumable found = find_resumable(folder_.path().string());
   EXPECT_EQ(found.checkpoint->run().step, 1);
   EXPECT_TRUE(found.last_damaged);
+}
+
+TEST_F(RunFolder, FilesThatMayNotBeThatLargeAreRefusedBeforehand) {
+  const std::string run = in("run");
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  EXPECT_NO_THROW(require_room(run, 3 * kMiB, 2, calls_));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{2 * kMiB, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_EQ(message_of<InputError>([&] { require_room(run, 3 * kMiB, 2, calls_); }),
+            run +
+                ": a checkpoint takes 3.0 MiB, and files may have 2.0 MiB here; raise that limit "
+                "(ulimit -f)");
+  EXPECT_NO_THROW(require_room(run, 2 * kMiB, 2, calls_));
+  EXPECT_NO_THROW(require_room(run, 3 * kMiB, 0, calls_)) << "nothing will be written";
+  ::setrlimit(RLIMIT_FSIZE, &before);
 }
 
 }  // namespace

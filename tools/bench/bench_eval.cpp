@@ -12,7 +12,7 @@
 #include "retrieval/passes/score_tiles.h"
 #include "retrieval/statistics/bootstrap.h"
 #include "retrieval/statistics/per_class.h"
-#include "tools/bench/bench_device.h"
+#include "tools/bench/device_products.h"
 #include "tools/bench/timing.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
@@ -202,7 +202,7 @@ class BenchEval final : public Command {
                            {"peak_bytes", metrics.bytes_reserved},
                            {"gemm_gflops", flops / gemm.median * 1e-6},
                            {"recall_at_1", metrics.recall_for(1)}};
-    if (context.on_gpu()) json["device_name"] = context.cuda().name();
+    if (context.on_gpu()) json["device_name"] = context.gpu_name();
     put(json, "total_ms", total);
     put(json, "metrics_ms", alone);
     put(json, "binned_ms", binned);
@@ -215,9 +215,9 @@ class BenchEval final : public Command {
         "({:.1f} to {:.1f}, {:.0f} GFLOP/s)  "
         "share {:.0f} %  {:.1f} MiB beside the embeddings\n",
         counted(n_, "row"), dim_, counted(classes_, "class"),
-        context.on_gpu() ? context.cuda().name() : counted(context.threads(), "thread"),
-        total.median, total.least, total.most, alone.median, binned.median, gemm.median, gemm.least,
-        gemm.most, flops / gemm.median * 1e-6, 100 * share.median,
+        context.on_gpu() ? context.gpu_name() : counted(context.threads(), "thread"), total.median,
+        total.least, total.most, alone.median, binned.median, gemm.median, gemm.least, gemm.most,
+        flops / gemm.median * 1e-6, 100 * share.median,
         static_cast<double>(metrics.bytes_reserved) / (1 << 20));
     if (context.on_gpu()) return json;
     const Timing matrix = summarize(measured.matrices), of_matrix = summarize(measured.of_matrices);

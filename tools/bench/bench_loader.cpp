@@ -139,7 +139,7 @@ class BenchLoader final : public Command {
       print(
           "{}, {}: staging {:.4f} ms  upload {:.4f} ms (floor {:.4f})  input kernel {:.4f} ms "
           "(floor {:.4f})\n",
-          context.cuda().name(), precision_, summarize(stage).median, summarize(upload).median,
+          context.gpu_name(), precision_, summarize(stage).median, summarize(upload).median,
           device_floor_.upload_ms, summarize(input).median, device_floor_.input_ms);
     }
     print(

@@ -60,7 +60,7 @@ DeviceLoaderTimes time_device_loader(const Context& context, const DeviceLoaderS
       done += staged;
       staged = done < shape.images ? stage_next() : 0;  // overlaps the kernel
     }
-    context.cuda().synchronize();
+    context.synchronize();
   });
   times.loader /= static_cast<double>(done);
   times.last = program.read(tensor);

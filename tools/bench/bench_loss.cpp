@@ -203,7 +203,7 @@ class BenchLoss final : public Command {
                     launches);
     out.more.update({{"copy_bytes_per_second", rate},
                      {"kernels", launches},
-                     {"device_name", context.cuda().name()}});
+                     {"device_name", context.gpu_name()}});
   }
 
   // The floor on a CPU: the useful products at the rate of the plain GEMM; a sparse gradient's rows

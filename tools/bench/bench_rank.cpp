@@ -5,13 +5,9 @@
 #include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
-#include "engine/device/buffer.h"
-#include "engine/system/signals.h"
-#include "kernels/descending_key.h"
-#include "kernels/radix_sort.h"
 #include "losses/registry.h"
-#include "tools/bench/bench_device.h"
 #include "tools/bench/gpu_rates.h"
+#include "tools/bench/rank_timing.h"
 #include "tools/bench/timing.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
@@ -51,49 +47,13 @@ class BenchRank final : public Command {
       // Positives score a little higher, so that the ranking is neither perfect nor hopeless.
       scores[at(i)] = static_cast<float>(random.uniform(-1, 1) + (targets[at(i)] != 0 ? 0.3 : 0));
     });
-    if (context.on_gpu()) {
-      report_gpu(common, spec, context, time_gpu_ranking(context, spec, scores, targets, repeats_));
-      return;
-    }
-    const auto loss = make_loss<float>(spec);
-    loss->allocate(context, {.rows = n_, .memory = 0, .dim = 0, .classes = 1});
-    std::vector<float> grad(size);
-    LossInput<float> input;
-    input.rows = n_;
-    input.classes = 1;
-    input.scores = scores.data();
-    input.targets = targets.data();
-    LossOutput<float> output;
-    output.grad = grad.data();
-
-    const Buffer keys[2] = {Buffer::of<std::uint32_t>(n_), Buffer::of<std::uint32_t>(n_)};
-    const Buffer items[2] = {Buffer::of<std::uint32_t>(n_), Buffer::of<std::uint32_t>(n_)};
-    const Buffer counts = Buffer::of<std::int64_t>(radix_counts(threads));
-    const auto sort_alone = [&] {
-      KeyedItems<std::uint32_t> a{keys[0].as<std::uint32_t>(), items[0].as<std::uint32_t>()};
-      KeyedItems<std::uint32_t> b{keys[1].as<std::uint32_t>(), items[1].as<std::uint32_t>()};
-      parallel_for(threads, n_, [&](std::int64_t i, int) {
-        a.keys[i] = descending_key(scores[at(i)]);
-        a.items[i] = static_cast<std::uint32_t>(i);
-      });
-      radix_sort(threads, n_, a, b, counts.as<std::int64_t>());
-    };
-
-    loss->run(context, input, output);
-    sort_alone();
-    std::vector<double> totals;
-    std::vector<double> sorts;
-    for (int repeat = 0; repeat < repeats_; ++repeat) {
-      stop_if_interrupted();
-      totals.push_back(milliseconds([&] { loss->run(context, input, output); }));
-      sorts.push_back(milliseconds(sort_alone));
-    }
-    const Timing total = summarize(totals);
-    const Timing sort = summarize(sorts);
+    const RankTimes times = time_ranking(context, spec, scores, targets, repeats_);
+    if (context.on_gpu()) return report_gpu(common, spec, context, times);
+    const Timing &total = times.total, &sort = times.sort;
     nlohmann::json json = {{"loss_name", spec.text()},
                            {"n", n_},
                            {"repeats", repeats_},
-                           {"peak_bytes", loss->bytes() + 9 * n_}};
+                           {"peak_bytes", times.bytes + 9 * n_}};
     put(json, "total_ms", total);
     put(json, "sort_ms", sort);
     print("{}  {}, {}\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n", spec.text(),
@@ -107,7 +67,7 @@ class BenchRank final : public Command {
   // 8-bit digits reads and writes the pairs, and all keys are counted once before), plus the cost
   // of the launches.
   void report_gpu(const CommonOptions& common, const LossSpec& spec, const Context& context,
-                  const DeviceRankTimes& times) const {
+                  const RankTimes& times) const {
     const CudaContext& gpu = context.cuda();
     constexpr double kSortBytes = 4 * 2 * 8 + 4;
     constexpr double kLaunchMs = 5e-3;

@@ -111,10 +111,10 @@ DeviceStepTimes time_device_step(const Context& context, const TrainerOptions& o
   const Program& program = step.trainer().program();
   if (!plans.empty()) times.plans = plans_taken(context);
   times.step = summarize(steps);
-  times.math_rate = dense_rate(context.cuda().name(), options.precision);
+  times.math_rate = dense_rate(context.gpu_name(), options.precision);
   times.floor_ms = convolution_floor(program, options.precision, times.copy_rate, times.math_rate);
   times.bytes = step.reserved();
-  times.device_name = context.cuda().name();
+  times.device_name = context.gpu_name();
   times.ways = program.implementations();
   return times;
 }

@@ -286,6 +286,15 @@ class WrappedHelp final : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override {
     return names_.in_help(CLI::Formatter::make_footer(app));
   }
+  // Only two blanks tell a description from what stands before it.
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    const std::string name = make_option_name(option, is_positional) + make_option_opts(option);
+    std::ostringstream out;
+    const bool too_near = kNameIndent + name.size() + 1 == kNames;
+    if (too_near) out << std::string(kNameIndent, ' ') << name << '\n';
+    CLI::detail::format_help(out, too_near ? "" : name, make_option_desc(option), kNames);
+    return out.str();
+  }
   std::string make_option_desc(const CLI::Option* option) const override {
     std::string out;
     std::size_t line = 0;
@@ -306,7 +315,7 @@ class WrappedHelp final : public CLI::Formatter {
   }
 
  private:
-  static constexpr std::size_t kNames = 32, kLine = 100;
+  static constexpr std::size_t kNameIndent = 2, kNames = 32, kLine = 100;
   ProgramNames names_;
 };
 

@@ -56,7 +56,7 @@ exit_status() {
   echo "wrong usage"
   echo ".TP 4"
   echo "3"
-  echo "bad input, which the message names"
+  echo "bad input, or an output that cannot be written, which the message names"
   if [ "$name" = rankine-train ]; then
     echo ".TP 4"
     echo "4"
@@ -66,8 +66,13 @@ exit_status() {
   echo "5"
   echo "the device failed, or memory ran out"
   echo ".TP 4"
-  echo "130, 143"
-  echo "stopped by Ctrl\-C or SIGTERM$([ "$name" = rankine-train ] && echo ", after saving")"
+  if [ "$name" = rankine-train ]; then
+    echo "130, 138, 143"
+    echo "stopped by Ctrl\-C, SIGUSR1 or SIGTERM, after saving"
+  else
+    echo "130, 143"
+    echo "stopped by Ctrl\-C or SIGTERM"
+  fi
 }
 
 mkdir -p "$folder/man" "$folder/completions"

@@ -275,15 +275,16 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   }
   timing["eval_seconds"] = setup_.evaluation.seconds();
   timing["waited_for_images"] = steps_->take_waited_seconds();
-  const RunState trained = run_;
-  const bool best = best_.take(run_, entry);
-  ++run_.epoch;
-  run_.batch = 0;
-  run_.loss_sum = 0;
-  run_.history.push_back(record_.add(std::move(entry), timing));
+  RunState finished = run_;  // until it is whole, what an error saves is the state before it
+  const bool best = best_.take(finished, entry);
+  ++finished.epoch;
+  finished.batch = 0;
+  finished.loss_sum = 0;
+  finished.history.push_back(record_.add(std::move(entry), timing));
+  RunState trained = std::exchange(run_, std::move(finished));
   if (!processes_.first()) return;
   announce({});  // the evaluation is over
-  save_epoch(best, trained);
+  save_epoch(best, std::move(trained));
   announce({});  // nothing since the last save can be lost
   if (steps > 0 && run_.epoch < settings_.epochs) {
     const double left = seconds_left(seconds, steps);

@@ -61,7 +61,7 @@ class TrainRun {
   // `seconds` is the time of the epoch's last `steps` steps, fewer than all if the run was resumed
   // within the epoch.
   void finish_epoch(double seconds, std::int64_t steps);
-  void save_epoch(bool best, const RunState& trained);
+  void save_epoch(bool best, RunState trained);
   nlohmann::ordered_json evaluate();  // an epoch's entry; stops if a signal asks
   // Seconds left of the whole run, if `steps` steps took `seconds`.
   double seconds_left(double seconds, std::int64_t steps) const;

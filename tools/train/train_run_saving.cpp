@@ -41,14 +41,15 @@ std::vector<std::byte> TrainRun::sound_checkpoint() {
   return checkpoint();
 }
 
-void TrainRun::save_epoch(bool best, const RunState& trained) {
-  const std::vector<std::byte> bytes = checkpoint();
+void TrainRun::save_epoch(bool best, RunState trained) {
+  std::vector<std::byte> bytes;
   // best.h5 first: a run killed before last.h5 is written repeats this epoch with the same result.
   try {
+    bytes = checkpoint();
     saver_.require_own_folder();
     if (best) saver_.save_best(bytes, run_.step);
   } catch (...) {
-    run_ = trained;  // saved on leaving; a resume evaluates it again and finds it best
+    run_ = std::move(trained);  // saved on leaving; a resume evaluates it again and finds it best
     throw;
   }
   if (best) best_.wrote(run_.epoch);

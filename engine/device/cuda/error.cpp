@@ -3,13 +3,18 @@
 #include "engine/base/error.h"
 #include "engine/driver/device.h"
 
+#include <string>
+
 namespace rk {
 namespace {
 
 template <class Error> void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
-  throw Error(cuda_failure(what, cudaGetErrorString(error), static_cast<int>(error)));
+  const auto code = static_cast<int>(error);
+  const std::string failure = cuda_failure(what, cudaGetErrorString(error), code);
+  if (ends_all_work(code)) throw DeviceFault(failure);
+  throw Error(failure);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace rk::host_gpu {
 // From now on all threads have the same one, or each its own again.
 void share_one_gpu(bool shared);
 
-// From now on every wait for work fails, as after a kernel's illegal address, or none does.
+// From now on every call fails, as after a kernel's illegal address, or none does.
 void fault(bool faulted);
 
 }  // namespace rk::host_gpu

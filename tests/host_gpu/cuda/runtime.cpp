@@ -39,6 +39,7 @@ std::atomic<bool> has_faulted = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 cudaError_t failed(cudaError_t error) { return last_error = error; }
+cudaError_t fault() { return failed(cudaErrorIllegalAddress); }
 
 // Whether every node comes before one of `last`.
 bool all_before(const WorkGraph& graph, std::vector<std::size_t> last) {
@@ -115,20 +116,23 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaDeviceSynchronize() {
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   wait_for_all();
-  return has_faulted ? failed(cudaErrorIllegalAddress) : cudaSuccess;
+  return has_faulted ? fault() : cudaSuccess;
 }
 
 // Memory -----------------------------------------------------------------------------------------
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  if (has_faulted) return fault();
   return allocated(data, Kind::kDevice, bytes);
 }
 cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
+  if (has_faulted) return fault();
   return allocated(data, Kind::kHost, bytes);
 }
 cudaError_t cudaFree(void* data) { return released(data); }
 cudaError_t cudaFreeHost(void* data) { return released(data); }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (has_faulted) return fault();
   *free = free_bytes();
   *total = kTotal;
   return cudaSuccess;
@@ -137,6 +141,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 // On the default stream, which does not wait for our streams. A copy to the GPU has left the host's
 // memory when it returns, but need not have arrived.
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (has_faulted) return fault();
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   const bool up = kind == cudaMemcpyHostToDevice;
   expect_kind(Kind::kDevice, up ? to : from, bytes, "copy");
@@ -155,6 +160,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 // A copy from or to the host must not be captured: of ordinary memory, it may wait.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
+  if (has_faulted) return fault();
   const bool up = kind == cudaMemcpyHostToDevice, down = kind == cudaMemcpyDeviceToHost;
   if ((up || down) && break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   expect_kind(down ? Kind::kHost : Kind::kDevice, to, bytes, "copy, its target");
@@ -165,6 +171,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
+  if (has_faulted) return fault();
   expect_kind(Kind::kDevice, data, bytes, "clear");
   put(stream, [=] { std::memset(data, value, bytes); });
   return cudaSuccess;
@@ -173,6 +180,7 @@ cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream
 // Streams ----------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  if (has_faulted) return fault();
   *stream = new CUstream_st;
   keep((*stream)->queue);
   return cudaSuccess;
@@ -196,9 +204,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   wait_for(stream);
-  return has_faulted ? failed(cudaErrorIllegalAddress) : cudaSuccess;
+  return has_faulted ? fault() : cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (has_faulted) return fault();
   if (event->capture != nullptr && event->capture == current_capture()) {
     if (stream->capture == nullptr) {
       stream->capture = event->capture;
@@ -216,6 +225,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 // Events -----------------------------------------------------------------------------------------
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (has_faulted) return fault();
   *event = new CUevent_st;
   return cudaSuccess;
 }
@@ -225,6 +235,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (has_faulted) return fault();
   event->capture = stream->capture;
   event->nodes = stream->last;
   if (stream->capture != nullptr) return cudaSuccess;
@@ -237,7 +248,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
   if (event->queue != nullptr) event->queue->advance(event->end);
-  return has_faulted ? failed(cudaErrorIllegalAddress) : cudaSuccess;
+  return has_faulted ? fault() : cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   *milliseconds = std::chrono::duration<float, std::milli>(*end->reached - *begin->reached).count();
@@ -247,6 +258,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 // Graphs -----------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (has_faulted) return fault();
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   if (captures_are_refused()) return failed(cudaErrorStreamCaptureUnsupported);
   stream->capture = std::make_shared<Capture>();
@@ -273,11 +285,13 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, std::size_t* 
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
+  if (has_faulted) return fault();
   *executable = new CUgraphExec_st{std::make_shared<const WorkGraph>(graph->work)};
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (has_faulted) return fault();
   Work launch = [work = executable->work] { carry_out(*work); };
   if (executable->work->at_once) {
     put_at_once(stream, std::move(launch));

@@ -290,6 +290,21 @@ TEST_F(GraphRunnerTest, AnEngineThatBreaksTheGpuEndsTheTuning) {
   EXPECT_TRUE(notes_.lines.empty()) << notes_.lines[0];
 }
 
+// As cuDNN does, which says so under a code of its own.
+TEST_F(GraphRunnerTest, ARefusalByAGpuThatFailedIsNone) {
+  offer({{.name = "eng0"}, {.name = "eng1", .not_run = "no", .faults = true}, {.name = "eng2"}});
+  const Context gpu(1, Device{.cuda = true});
+  std::string error = message_of<DeviceFault>([&] { time_engines(gpu, convolution(4), 3); });
+  EXPECT_TRUE(error.starts_with(convolution(4).text() + ": eng1: [the GPU's work] ")) << error;
+  host_gpu::fault(false);
+  offer({{.name = "eng0", .not_run = "no", .faults = true}});
+  const Context another(1, Device{.cuda = true});
+  error = message_of<DeviceFault>(
+      [&] { GraphRunner::exists(another, convolution(4), "it is computed in parts"); });
+  EXPECT_TRUE(error.starts_with(convolution(4).text() + ": [the GPU's work] ")) << error;
+  EXPECT_TRUE(notes_.lines.empty()) << notes_.lines[0];
+}
+
 TEST_F(GraphRunnerTest, AGraphThatBreaksTheGpuIsNotComputedInParts) {
   offer({{.name = "eng0", .faults = true}});
   const Context gpu(1, Device{.cuda = true});

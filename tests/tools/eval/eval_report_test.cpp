@@ -430,7 +430,7 @@ TEST(EvalReportOfMappedRows, OfAFileThatBecameShorterIsNotWritten) {
   EXPECT_TRUE(fs::exists(page_path));
   fs::remove(page_path);
   EXPECT_TRUE(holds(message_of<InputError>([&] { report(true); }),
-                    rows_path + ": became shorter while it was read"));
+                    rows_path + ": was written to while it was read"));
   EXPECT_FALSE(fs::exists(page_path));
 }
 

@@ -35,9 +35,14 @@ check "pages name each other" grep -qF 'rankine\-eval (1)' "$root/share/man/man1
 check "an example's introduction is no section" test -z "$(grep -h '^.SH.*A first run' "$root"/share/man/man1/*)"
 check "recipes" test -s "$root/share/rankine/recipes/omniglot.toml"
 for file in README.md LICENSE CHANGELOG.md docs/losses.md; do check "$file" test -s "$root/share/doc/rankine/$file"; done
-for link in $(grep -oE '\]\([a-zA-Z0-9/-]+\.[a-z]+\)' "$root/share/doc/rankine/README.md" | tr -d ']()'); do
-  check "README's link to $link" test -e "$root/share/doc/rankine/$link"
+for page in "$root"/share/doc/rankine/README.md "$root"/share/doc/rankine/docs/*.md; do
+  for link in $(grep -oE '\]\([a-zA-Z0-9_./-]+' "$page" | cut -c 3-); do
+    case $link in http*) continue ;; esac
+    check "the link of ${page##*/} to $link" test -e "$(dirname "$page")/$link"
+  done
 done
+check "every flag's description stands apart from it" test -z "$(
+  grep -hE '^\\fB.*=[^ ]+ [a-z]' "$root"/share/man/man1/*)"
 
 complete_line() {  # LINE: what bash offers for its last word
   (

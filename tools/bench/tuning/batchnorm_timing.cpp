@@ -66,7 +66,7 @@ class UnitProgram {
     put_inputs();
     program_.forward();
     Result result{.output = context_.allocate(dy_.bytes()), .parameter_gradients = {}};
-    context_.cuda().copy(result.output.data(), program_.value_of(output_).data, dy_.bytes());
+    context_.copy(result.output.data(), program_.value_of(output_).data, dy_.bytes());
     put_gradient();
     program_.backward();
     parameters_.download_gradients();
@@ -85,13 +85,12 @@ class UnitProgram {
   // read.
   void put_inputs() {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      context_.cuda().copy(program_.value_of(inputs_[i]).data, values_[i].data(),
-                           values_[i].bytes());
+      context_.copy(program_.value_of(inputs_[i]).data, values_[i].data(), values_[i].bytes());
     }
   }
   // The output's gradient has memory only from the end of forward on.
   void put_gradient() {
-    context_.cuda().copy(program_.gradient_of(output_).data, dy_.data(), dy_.bytes());
+    context_.copy(program_.gradient_of(output_).data, dy_.data(), dy_.bytes());
   }
 
   const Context& context_;

@@ -65,14 +65,14 @@ class Ways {
                                  image_type(precision));
     };
     plain_.run();
-    context_.cuda().copy(kept.data(), dx.data(), dx.bytes());
+    context_.copy(kept.data(), dx.data(), dx.bytes());
     spoil_sums();
     by_graph();
     GradientSumsTiming timing;
     const double gradient_error = off(), of_sums = sums_error();
     timing.error = gradient_error > of_sums ? gradient_error : of_sums;  // NaN stays
     const std::vector<float> sums = this->sums();
-    context_.cuda().copy(kept.data(), dx.data(), dx.bytes());
+    context_.copy(kept.data(), dx.data(), dx.bytes());
     by_graph();
     const bool same_bits = off() == 0 && this->sums() == sums;
     timing.agrees = same_bits && timing.error <= agreement(precision);
@@ -86,7 +86,7 @@ class Ways {
                                .row_stride = tiles_.channels,
                                .dy = memory_.at(kDx).as<Float16>(),
                                .partial = partial_.as<double>()},
-           context_.cuda().stream());
+           context_.stream());
   }
   void spoil_sums() {
     const std::vector<float> nan(static_cast<std::size_t>(tiles_.channels),

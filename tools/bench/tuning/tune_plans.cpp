@@ -5,6 +5,7 @@
 #include "engine/system/signals.h"
 #include "layers/gpu/convolution.h"
 #include "layers/gpu/gradient_sums.h"
+#include "layers/graphs/attempt.h"
 #include "layers/graphs/engine_timing.h"
 #include "layers/graphs/graph_runner.h"
 #include "tools/bench/tuning/batchnorm_timing.h"
@@ -72,6 +73,7 @@ class Tuning {
     std::vector<Task> tasks = batchnorm_tasks();
     std::ranges::move(graph_tasks(), std::back_inserter(tasks));
     if (seconds > 0 && choose_algorithms_) build_choices();
+    save();  // if the time is over before any is decided, the step is timed with the file as it is
     int left = 0;
     for (const Task& task : tasks) {
       stop_if_interrupted();
@@ -96,7 +98,7 @@ class Tuning {
   // A failed comparison does not stop the others.
   void decide(const Task& task) {
     try {
-      task.decide();
+      attempt(context_, task.what, task.decide);
     } catch (const DeviceError& error) {
       note(fmt::format("{}: {}; it is not tuned", task.what, error.what()));
       set_plans(context_, plans_);

@@ -5,6 +5,7 @@
 #include "engine/tape/program.h"
 #include "layers/graphs/graph_runner.h"
 #include "layers/networks/network.h"
+#include "training/model_io.h"
 #include "training/trainer.h"
 
 #include <optional>
@@ -18,11 +19,8 @@ class UnplannedNetwork {
     set_plans(context, GpuPlans(plan_environment(context)));
     program_.emplace(context, parameters_,
                      Program::Options{.gradients = true, .precision = options.precision});
-    NetworkSpec spec;
-    spec.arch = options.model.arch;
-    spec.dim = options.model.dim;
-    spec.batchnorm = options.batchnorm;
-    build_network(*program_, spec, options.batch, options.model.crop, options.model.crop);
+    build_network(*program_, network_spec(options.model, options.batchnorm), options.batch,
+                  options.model.crop, options.model.crop);
   }
   Program& program() { return *program_; }
 

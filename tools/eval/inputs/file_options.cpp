@@ -37,9 +37,9 @@ DescribedRows read_described(const RowsToRead& what) {
                 {"normalize", what.normalize}};
   if (!read.dtype.empty()) rows.facts["dtype"] = read.dtype;
   if (read.zero_rows > 0) {
-    rows.notes.push_back(
-        fmt::format("{}: {} of zeros alone, which have no direction: they score 0 with all",
-                    what.embeddings, counted(read.zero_rows, "row")));
+    rows.notes.push_back(fmt::format(
+        "{}: {} of zeros alone (in float32), which have no direction: they score 0 with all",
+        what.embeddings, counted(read.zero_rows, "row")));
     note(rows.notes.back());
   }
   rows.set = std::move(read.set);

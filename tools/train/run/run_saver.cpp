@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 void RunSaver::require_room(std::uint64_t checkpoint_bytes, std::int64_t saves) {
   const std::int64_t there = count_checkpoints();
   const std::int64_t more = std::min(4 - there, saves + (there < 2 ? 1 : 0));
-  rk::require_room(folder_, static_cast<std::uint64_t>(more) * checkpoint_bytes, files_);
+  rk::require_room(folder_, checkpoint_bytes, more, files_);
 }
 
 std::int64_t RunSaver::count_checkpoints() const {
