@@ -4,10 +4,10 @@
 #include "engine/base/error.h"
 #include "engine/device/precision.h"
 #include "engine/system/signals.h"
-#include "engine/tape/program.h"
 #include "layers/networks/network.h"
 #include "losses/registry.h"
 #include "tools/bench/bench_step_device.h"
+#include "tools/bench/step_floor.h"
 #include "tools/bench/timed_step.h"
 #include "tools/bench/timing.h"
 #include "tools/bench/tuning/time_fusions.h"
@@ -23,22 +23,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace rk {
 namespace {
-
-// Milliseconds of a node, and of only its library primitives, in each repeat.
-struct NodeTimes {
-  std::vector<double> forward, forward_floor, backward, backward_floor;
-};
 
 class BenchStep final : public Command {
  public:
@@ -266,32 +259,7 @@ class BenchStep final : public Command {
   void run_on_cpu(const CommonOptions& common) {
     const Context context(common.threads);
     TimedStep timed(context, trainer_options(common), common.seed);
-    TrainStep& parts = timed.trainer().train_step();
-    const Program& program = timed.trainer().program();
-    std::vector<double> losses, updates;
-    // The floor repeats each node's primitives right after the node itself, on their real values
-    // (wrong values could be denormals, which are many times slower) and with inputs as warm in the
-    // cache as they can be.
-    const auto& nodes = program.nodes();
-    std::vector<NodeTimes> times(nodes.size());
-    const auto floor = [&] {
-      double total = 0;
-      parts.fill(0);
-      for (std::size_t i = 0; i < nodes.size(); ++i) {
-        times[i].forward.push_back(milliseconds([&] { nodes[i]->forward(); }));
-        times[i].forward_floor.push_back(milliseconds([&] { nodes[i]->forward_floor(); }));
-        total += times[i].forward_floor.back();
-      }
-      losses.push_back(milliseconds([&] { parts.value_and_gradient(); }));
-      for (std::size_t i = nodes.size(); i-- > 0;) {
-        times[i].backward.push_back(milliseconds([&] { nodes[i]->backward(); }));
-        times[i].backward_floor.push_back(milliseconds([&] { nodes[i]->backward_floor(); }));
-        total += times[i].backward_floor.back();
-      }
-      updates.push_back(milliseconds([&] { parts.update(); }));
-      return total;
-    };
-
+    StepFloor floor(timed.trainer());
     std::vector<double> steps, floors, shares;
     std::int64_t passes = 0;  // each repetition has one of the step and one of the floor
     Progress progress("timing", 1 + 2 * static_cast<std::int64_t>(repeats_), "steps", common.quiet);
@@ -303,7 +271,7 @@ class BenchStep final : public Command {
     for (int r = 0; r < repeats_; ++r) {
       stop_if_interrupted();
       steps.push_back(passed(timed.run()));
-      floors.push_back(passed(floor()));
+      floors.push_back(passed(floor.pass()));
       shares.push_back(floors.back() / steps.back());
     }
     progress.finish();
@@ -321,9 +289,7 @@ class BenchStep final : public Command {
         1e3 * static_cast<double>(batch_) / step_time.median, floor_time.median, floor_time.least,
         floor_time.most, 100 * share.median, 100 * share.least, 100 * share.most,
         static_cast<double>(peak) / (1 << 20));
-    print_kinds(program, times);
-    print("{:40}{:12.1f}\n{:40}{:36.1f}\n", "loss", summarize(losses).median,
-          "gradient norm, optimizer", summarize(updates).median);
+    floor.print_table(nodes_);
 
     nlohmann::json json = {
         {"arch", spec_.arch},
@@ -338,26 +304,6 @@ class BenchStep final : public Command {
     put(json, "floor_ms", floor_time);
     put(json, "share", share);
     write_result(common, context.threads(), std::move(json));
-  }
-
-  // Where the time of a step goes: every node is timed by itself, and medians are summed by kind.
-  void print_kinds(const Program& program, const std::vector<NodeTimes>& times) const {
-    using Row = std::array<double, 4>;
-    const auto print = [](std::string_view name, const Row& row) {
-      rk::print("{:40}{:12.1f}{:12.1f}{:12.1f}{:12.1f}\n", name, row[0], row[1], row[2], row[3]);
-    };
-    rk::print("{:40}{:>12}{:>12}{:>12}{:>12}\n", "ms", "forward", "alone", "backward", "alone");
-    std::map<std::string_view, Row> kinds;
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      const Row row = {summarize(times[i].forward).median, summarize(times[i].forward_floor).median,
-                       summarize(times[i].backward).median,
-                       summarize(times[i].backward_floor).median};
-      const Node& node = *program.nodes()[i];
-      Row& kind = kinds[node.kind()];
-      for (std::size_t k = 0; k < row.size(); ++k) kind[k] += row[k];
-      if (nodes_) print(node.name(), row);
-    }
-    for (const auto& [name, row] : kinds) print(name, row);
   }
 
   NetworkSpec spec_;

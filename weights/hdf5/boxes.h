@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -59,6 +61,42 @@ class Hdf5Boxes {
 
   std::vector<std::int64_t> dims_, piece_, step_, in_piece_, piece_at_;
   bool done_ = false;
+};
+
+inline std::size_t elements_of(const Hdf5Box& box) {
+  std::size_t product = 1;
+  for (const std::int64_t side : box.sides) product *= static_cast<std::size_t>(side);
+  return product;
+}
+
+// The same boxes, as many at a time as one question may name and one answer holds.
+class Hdf5BoxBatches {
+ public:
+  // Either the question is small compared with their values, or the boxes are tiny, and then this
+  // many are worth waking a process for.
+  static constexpr std::size_t kMostBoxes = 1024;
+
+  Hdf5BoxBatches(std::vector<std::int64_t> dims, std::vector<std::int64_t> piece, std::size_t most)
+      : boxes_(std::move(dims), std::move(piece), static_cast<std::int64_t>(most)), most_(most) {}
+
+  // Empty after the last.
+  std::vector<Hdf5Box> next() {
+    std::vector<Hdf5Box> batch;
+    std::size_t elements = 0;
+    while (batch.size() < kMostBoxes && (left_over_ || !boxes_.done())) {
+      if (!left_over_) left_over_ = boxes_.next();
+      elements += elements_of(*left_over_);
+      if (elements > most_) break;
+      batch.push_back(std::move(*left_over_));
+      left_over_.reset();
+    }
+    return batch;
+  }
+
+ private:
+  Hdf5Boxes boxes_;
+  std::size_t most_;
+  std::optional<Hdf5Box> left_over_;  // beyond what the batch before held
 };
 
 // Copies the box's values, dense in C order, to their positions in `out` of shape `dims`.

@@ -12,13 +12,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 namespace rk {
@@ -26,9 +27,6 @@ namespace {
 
 // The least memory limit for the library, for one piece at a time and its knowledge of the file.
 constexpr std::uint64_t kLeastForParser = std::uint64_t{96} << 20;
-// The most boxes in one question: either the question is small compared with their values, or the
-// boxes are tiny, and then this many are worth waking a process for.
-constexpr std::size_t kMaxBoxes = 1024;
 constexpr std::size_t kMaxQuestionBytes = std::size_t{256} << 10;
 
 // A valid file of the slowest kind (16-bit floats, which the library converts one by one) takes an
@@ -255,65 +253,55 @@ struct Hdf5Reader::State {
       dims[0] = rows.end - rows.first;
       piece[0] = std::min(piece[0], dims[0]);
     }
-    constexpr std::size_t kMost = kHdf5SlotBytes / sizeof(T);
-    Hdf5Boxes boxes(dims, piece, static_cast<std::int64_t>(kMost));
-    // This process empties one slot while the parser fills the other.
-    std::array<std::vector<Hdf5Box>, Parser::kSlots> asked;
-    std::optional<Hdf5Box> left_over;
-    std::size_t first = 0, count = 0;
+    Hdf5BoxBatches batches(dims, piece, kHdf5SlotBytes / sizeof(T));
+    std::deque<std::vector<Hdf5Box>> asked;
     const auto ask_next = [&] {
-      std::vector<Hdf5Box>& of = asked[(first + count) % asked.size()];
-      of.clear();
-      std::size_t elements = 0;
-      while (of.size() < kMaxBoxes && (left_over || !boxes.done())) {
-        Hdf5Box box = left_over ? std::move(*left_over) : boxes.next();
-        left_over.reset();
-        const std::size_t more = elements_of(box);
-        if (elements + more > kMost) {
-          left_over = std::move(box);
-          break;
-        }
-        elements += more;
-        of.push_back(std::move(box));
-      }
-      if (of.empty()) return;
-      ++count;
-      ask([&](PackedWriter& question) {
-        question.number(static_cast<std::uint64_t>(Hdf5Question::kNumbers));
-        question.text(path);
-        question.number(static_cast<std::uint64_t>(hdf5_type<T>()));
-        for (const Hdf5Box& box : of) {
-          for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-            const std::int64_t before = axis == 0 ? rows.first : 0;
-            question.number(static_cast<std::uint64_t>(before + box.offset[axis]));
-          }
-          for (const std::int64_t side : box.sides) {
-            question.number(static_cast<std::uint64_t>(side));
-          }
-        }
-      });
+      std::vector<Hdf5Box> boxes = batches.next();
+      if (boxes.empty()) return;
+      asked.push_back(std::move(boxes));
+      ask_numbers<T>(path, asked.back(), rows.first);
     };
-    ask_next();
-    ask_next();
+    // This process empties one slot while the parser fills the others.
+    for (std::size_t slot = 0; slot < Parser::kSlots; ++slot) ask_next();
     try {
-      while (count > 0) {
-        --count;
+      while (!asked.empty()) {
+        const std::vector<Hdf5Box> boxes = std::move(asked.front());
+        asked.pop_front();
         const std::span<const std::byte> values = parser->answer();
         std::size_t at = 0;
-        for (const Hdf5Box& box : asked[first]) {
+        for (const Hdf5Box& box : boxes) {
           const std::size_t bytes = elements_of(box) * sizeof(T);
           if (bytes > values.size() - at) distrust();
           scatter(box, dims, values.data() + at, out);
           at += bytes;
         }
         if (at != values.size()) distrust();
-        first = (first + 1) % asked.size();
         ask_next();
       }
     } catch (const InputError&) {
-      for (; count > 0; --count) forget_answer();  // so that later answers match their questions
+      // So that later answers match their questions.
+      for (std::size_t i = 0; i < asked.size(); ++i) forget_answer();
       throw;
     }
+  }
+
+  // Asks for the numbers in `boxes`, whose first row is the data set's row `first`.
+  template <class T>
+  void ask_numbers(const std::string& path, const std::vector<Hdf5Box>& boxes, std::int64_t first) {
+    ask([&](PackedWriter& question) {
+      question.number(static_cast<std::uint64_t>(Hdf5Question::kNumbers));
+      question.text(path);
+      question.number(static_cast<std::uint64_t>(hdf5_type<T>()));
+      for (const Hdf5Box& box : boxes) {
+        for (std::size_t axis = 0; axis < box.offset.size(); ++axis) {
+          const std::int64_t before = axis == 0 ? first : 0;
+          question.number(static_cast<std::uint64_t>(before + box.offset[axis]));
+        }
+        for (const std::int64_t side : box.sides) {
+          question.number(static_cast<std::uint64_t>(side));
+        }
+      }
+    });
   }
 
   void forget_answer() {
@@ -322,12 +310,6 @@ struct Hdf5Reader::State {
     } catch (const InputError&) {
       // Ignored: the first refusal is the one to report.
     }
-  }
-
-  static std::size_t elements_of(const Hdf5Box& box) {
-    std::size_t product = 1;
-    for (const std::int64_t side : box.sides) product *= static_cast<std::size_t>(side);
-    return product;
   }
 
   // Asks for an attribute and returns what `use` makes of the answer; nullopt if there is none.

@@ -480,7 +480,7 @@ TEST_F(EvalOfFiles, NormalizingIsNotAdvisedTwice) {
   words.emplace_back("--normalize");
   const Finished normalized = run_to_end(words, folder_.path().string());
   EXPECT_EQ(normalized.code, 0) << normalized.err;
-  EXPECT_TRUE(holds(normalized.err, "1 row of zeros alone, which have no direction"));
+  EXPECT_TRUE(holds(normalized.err, "1 row of zeros alone (in float32), which have no direction"));
   EXPECT_FALSE(holds(normalized.err, "cosine similarity wants 1")) << normalized.err;
 }
 
