@@ -3,7 +3,7 @@
 #include "tools/bench/bench_loader.h"
 #include "tools/bench/bench_loss.h"
 #include "tools/bench/bench_rank.h"
-#include "tools/bench/bench_step.h"
+#include "tools/bench/step/bench_step.h"
 #include "tools/cli/cli.h"
 
 #include <utility>

@@ -12,7 +12,7 @@
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
-#include "tools/bench/bench_step_device.h"
+#include "tools/bench/step/bench_step_device.h"
 #include "tools/bench/tuning/batchnorm_timing.h"
 #include "tools/bench/tuning/gradient_sums_timing.h"
 #include "tools/bench/tuning/tune_plans.h"

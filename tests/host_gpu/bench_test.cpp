@@ -5,9 +5,9 @@
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/bench/bench_loss.h"
-#include "tools/bench/bench_step.h"
 #include "tools/bench/device_products.h"
 #include "tools/bench/rank_timing.h"
+#include "tools/bench/step/bench_step.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "tools/bench/bench_step.h"
+#include "tools/bench/step/bench_step.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
@@ -6,9 +6,9 @@
 #include "engine/system/signals.h"
 #include "layers/networks/network.h"
 #include "losses/registry.h"
-#include "tools/bench/bench_step_device.h"
-#include "tools/bench/step_floor.h"
-#include "tools/bench/timed_step.h"
+#include "tools/bench/step/bench_step_device.h"
+#include "tools/bench/step/step_floor.h"
+#include "tools/bench/step/timed_step.h"
 #include "tools/bench/timing.h"
 #include "tools/bench/tuning/time_fusions.h"
 #include "tools/bench/tuning/tune_plans.h"

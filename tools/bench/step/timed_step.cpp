@@ -1,4 +1,4 @@
-#include "tools/bench/timed_step.h"
+#include "tools/bench/step/timed_step.h"
 
 #include "engine/base/random.h"
 #include "tools/bench/timing.h"

@@ -1,4 +1,4 @@
-#include "tools/bench/step_floor.h"
+#include "tools/bench/step/step_floor.h"
 
 #include "engine/tape/program.h"
 #include "tools/bench/timing.h"

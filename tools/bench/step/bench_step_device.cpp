@@ -1,4 +1,4 @@
-#include "tools/bench/bench_step_device.h"
+#include "tools/bench/step/bench_step_device.h"
 
 #include "engine/device/cuda/context.h"
 #include "engine/driver/profile.h"
@@ -6,7 +6,7 @@
 #include "layers/conv2d.h"
 #include "layers/graphs/graph_runner.h"
 #include "tools/bench/gpu_rates.h"
-#include "tools/bench/timed_step.h"
+#include "tools/bench/step/timed_step.h"
 #include "tools/bench/work_timer.h"
 
 #include <algorithm>
