@@ -43,7 +43,7 @@ void make_folders(const std::string& folder, std::vector<std::string>& made) {
 }
 
 // The content of a lock file, or the first bytes of another file.
-std::string text_of(int descriptor) {
+std::string first_bytes(int descriptor) {
   std::array<char, 32> text{};
   const ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
@@ -134,7 +134,7 @@ FolderLock::FolderLock(const std::string& folder, FileCalls& calls) : FolderLock
       error = calls.lock(descriptor_) == 0 ? 0 : errno;
     } while (error == EINTR);
     if (error == EWOULDBLOCK) {
-      const std::string owner = text_of(descriptor_);
+      const std::string owner = first_bytes(descriptor_);
       made_file_ = false;  // it belongs to the owner now
       fail<InputError>(
           "{}: is being written to by another run (process {}); wait for it or give "
@@ -175,7 +175,7 @@ void FolderLock::open() {
   }
   struct stat status {};
   if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) ||
-      status.st_nlink > 1 || !only_digits(text_of(descriptor_))) {
+      status.st_nlink > 1 || !only_digits(first_bytes(descriptor_))) {
     fail<InputError>("{}: is not the lock of a run; remove it or give another folder", path_);
   }
 }

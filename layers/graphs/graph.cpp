@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 15> kOpNames = {
     "conv", "dgrad", "wgrad", "bn",    "scale",      "bias",       "add",        "relu",
     "sums", "",      "",      "drelu", "drelu+dadd", "drelu+sums", "bn gradient"};
 
-std::string text_of(const Shape& shape) {
+std::string sides_of(const Shape& shape) {
   std::string text;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     text += fmt::format("{}{}", axis > 0 ? "x" : "", shape[axis]);
@@ -23,11 +23,11 @@ std::string text_of(const Shape& shape) {
   return text;
 }
 
-std::string text_of(const Graph& graph, const Graph::Operation& convolution) {
+std::string geometry_of(const Graph& graph, const Graph::Operation& convolution) {
   const auto [x, w, y] = Graph::convolution(convolution);
   const Shape& weight = graph.tensor(w).shape;
   const auto& [stride, padding] = convolution.window;
-  std::string text = fmt::format("{} -> {}, {}x{}/{}", text_of(graph.tensor(x).shape), weight[0],
+  std::string text = fmt::format("{} -> {}, {}x{}/{}", sides_of(graph.tensor(x).shape), weight[0],
                                  weight[1], weight[2], stride[0]);
   if (stride[0] != stride[1]) text += fmt::format("x{}", stride[1]);
   if (padding[0] != weight[1] / 2 || padding[1] != weight[2] / 2) {
@@ -189,10 +189,10 @@ Graph::Convolution Graph::convolution(const Operation& operation) {
 
 std::string Graph::text() const {
   std::vector<Op> ops;
-  std::string geometry = text_of(tensors_[0].shape), rest;
+  std::string geometry = sides_of(tensors_[0].shape), rest;
   for (const Operation& operation : operations_) {
     ops.push_back(operation.op);
-    if (is_convolution(operation)) geometry = text_of(*this, operation);
+    if (is_convolution(operation)) geometry = geometry_of(*this, operation);
     if (operation.op == Op::kMaskedSums && operation.inputs.size() > 6) rest += ", residual";
     if (operation.op != Op::kBatchNorm) continue;
     if (operation.epsilon != 1e-5) rest += fmt::format(", epsilon {}", operation.epsilon);
