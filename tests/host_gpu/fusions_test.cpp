@@ -247,14 +247,19 @@ TEST(Fusions, NeedAnImageToThemselves) {
   EXPECT_EQ(count[kBlockGradientSums], 8 - 2 - 2);
 }
 
-TEST(Fusions, AreTimedAndAddedUp) {
-  const Context context(1, Device{.cuda = true});
+TrainerOptions small_step() {
   TrainerOptions options;
   options.model.arch = "resnet20";
   options.model.dim = 8;
   options.model.crop = options.model.resize = 16;
   options.batch = 4;
   options.precision = Precision::kFp16;
+  return options;
+}
+
+TEST(Fusions, AreTimedAndAddedUp) {
+  const Context context(1, Device{.cuda = true});
+  const TrainerOptions options = small_step();
   // A fusion that no engine has is reported, and does not end the others.
   host_gpu::refuse_graphs(
       [](const Graph& graph) { return graph.text().find("residual") != std::string::npos; });
@@ -276,12 +281,7 @@ TEST(Fusions, AreTimedAndAddedUp) {
 // Else every graph would count as one that no engine has.
 TEST(Fusions, AGpuThatFailedEndsThem) {
   const Context context(1, Device{.cuda = true});
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = 16;
-  options.batch = 4;
-  options.precision = Precision::kFp16;
+  const TrainerOptions options = small_step();
   int timed = 0;
   EXPECT_THROW(time_fusions(context, options, 1, 1e9,
                             [&](const TimedFusion&) { host_gpu::fault(++timed == 2); }),

@@ -15,6 +15,7 @@ if [ $# -eq 0 ]; then
   exit 77
 fi
 
+in_order() { LC_ALL=C sort -k 6 -k 1,1V; }  # by kernel, then by chip
 measured() {
   local object
   for object in "$@"; do
@@ -27,8 +28,7 @@ measured() {
       shared = match($0, /[0-9]+ bytes smem/) ? substr($0, RSTART, RLENGTH) + 0 : 0
       print chip, $5, shared, stack, spill, kernel
     }' | c++filt | { grep -v ' cub::' || true; } |
-    sed -E 's/ void / /; s/\(anonymous namespace\):://g; s/rk:://g; s/\((\w+)\)([0-9]+)/\1 \2/g; s/\(.*//; s/> >/>>/g' |
-    LC_ALL=C sort -k 6 -k 1,1V
+    sed -E 's/ void / /; s/\(anonymous namespace\):://g; s/rk:://g; s/\((\w+)\)([0-9]+)/\1 \2/g; s/\(.*//; s/> >/>>/g' | in_order
 }
 
 new=$(mktemp)
@@ -44,8 +44,7 @@ case $mode in
   write)
     # The rows of chips that these objects are not for stay, if they are of the same nvcc.
     if [ "$(head -n 1 "$new")" = "$(head -n 1 "$table" 2>/dev/null)" ]; then
-      rows=$(awk '/^#/ { next } NR == FNR { chips[$1] = 1; print; next } !($1 in chips)' "$new" "$table" |
-        LC_ALL=C sort -k 6 -k 1,1V)
+      rows=$(awk '/^#/ { next } NR == FNR { chips[$1] = 1; print; next } !($1 in chips)' "$new" "$table" | in_order)
       sed -i '/^#/!d' "$new"
       echo "$rows" >>"$new"
     fi

@@ -63,12 +63,6 @@ class Hdf5Boxes {
   bool done_ = false;
 };
 
-inline std::size_t elements_of(const Hdf5Box& box) {
-  std::size_t product = 1;
-  for (const std::int64_t side : box.sides) product *= static_cast<std::size_t>(side);
-  return product;
-}
-
 // The same boxes, as many at a time as one question may name and one answer holds.
 class Hdf5BoxBatches {
  public:

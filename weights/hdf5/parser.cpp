@@ -53,12 +53,6 @@ Hdf5PropertyId conversion_of(const Native& to) {
   return transfer;
 }
 
-std::size_t elements_of(std::span<const std::int64_t> sides) {
-  std::size_t count = 1;
-  for (const std::int64_t side : sides) count *= static_cast<std::size_t>(side);
-  return count;
-}
-
 // Selects elements [first, first + count) in C order.
 bool select_in_order(hid_t space, std::span<const std::int64_t> dims, std::uint64_t first,
                      std::uint64_t count) {
@@ -412,7 +406,7 @@ std::size_t Hdf5Parser::read_numbers(const std::string& path, Hdf5Type type, con
     refuse("{} holds floating-point numbers where integers are expected; convert it",
            printable(set.path));
   }
-  const std::size_t count = elements_of(box.sides);
+  const std::size_t count = elements_of(box);
   expect(box.sides.size() == set.info.dims.size() && count * to.bytes <= out.size(),
          "[hdf5] expected a box of rank {} within {} bytes", set.info.dims.size(), out.size());
   if (count == 0) return 0;

@@ -43,6 +43,12 @@ struct Hdf5Box {
   std::vector<std::int64_t> offset, sides;
 };
 
+inline std::size_t elements_of(const Hdf5Box& box) {
+  std::size_t product = 1;
+  for (const std::int64_t side : box.sides) product *= static_cast<std::size_t>(side);
+  return product;
+}
+
 // The path as used in questions: from the root, without a slash at the end.
 inline std::string hdf5_path(const std::string& path) {
   std::string out = path.empty() || path.front() != '/' ? "/" + path : path;
