@@ -140,6 +140,8 @@ has_python() {
   "$python" -c "import importlib.util, sys; sys.exit(importlib.util.find_spec('$1') is None)" 2>/dev/null
 }
 need_python() { has_python "$1" || skip "$python has no $1; PYTHON=... names another"; }
+# number KEY FILE: prints a number of a JSON file that has one a line.
+number() { sed -nE "s/^ *\"$1\": *([0-9.eE+-]+).*/\1/p" "$2"; }
 need_flag() {  # need_flag FLAG PROGRAM [SUBCOMMAND]: an older build does not know it
   local flag=$1 program=$2
   shift 2
@@ -435,7 +437,7 @@ ours_alone() {
         failed+=("$bn $batch")
         continue
       fi
-      times+=("$bn $batch: $(sed -nE 's/^ *"step_ms": *([0-9.eE+-]+).*/\1/p' "$results/$piece-$bn-$batch.json") ms")
+      times+=("$bn $batch: $(number step_ms "$results/$piece-$bn-$batch.json") ms")
     done
   done
   [ ${#failed[@]} = 0 ] || fail "$(tally)"
@@ -505,8 +507,7 @@ piece_eval() {
   if ! has_python torch; then
     "$bin/bench" eval --device cuda --n 60502 --dim 512 --classes 11316 --json "$results/eval.json" ||
       fail "bench eval ended with exit code $?"
-    echo "ours alone, because $python has no torch: $(
-      sed -nE 's/^ *"total_ms": *([0-9.eE+-]+).*/\1/p' "$results/eval.json") ms"
+    echo "ours alone, because $python has no torch: $(number total_ms "$results/eval.json") ms"
     return
   fi
   "$python" tools/scripts/bench_retrieval_peers.py --bench "$bin/bench" --limit 60 --json "$results/eval.json"
