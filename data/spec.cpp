@@ -1,10 +1,10 @@
 #include "data/spec.h"
 
 #include "engine/base/error.h"
+#include "engine/base/number_in.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <optional>
 
 namespace rk {
 namespace {
@@ -27,12 +27,6 @@ std::size_t next_option(std::string_view text) {
     if (text[i] == ',' && key_length(text.substr(i + 1)) > 0) return i;
   }
   return text.size();
-}
-
-template <class T> bool parse_whole(const std::string& text, T& value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end;
 }
 
 }  // namespace
@@ -92,24 +86,24 @@ std::string DataSpec::get(const std::string& key, const std::string& otherwise) 
 double DataSpec::number(const std::string& key, double otherwise, double low, double high) const {
   const auto found = options.find(key);
   if (found == options.end()) return otherwise;
-  double value = 0;
-  if (!parse_whole(found->second, value) || !(value >= low && value <= high)) {
+  const std::optional<double> value = number_in<double>(found->second);
+  if (!value || *value < low || *value > high) {
     fail<UsageError>("{}: {}={} is no number from {} to {}; correct it", kind, key, found->second,
                      low, high);
   }
-  return value;
+  return *value;
 }
 
 std::int64_t DataSpec::integer(const std::string& key, std::int64_t otherwise, std::int64_t low,
                                std::int64_t high) const {
   const auto found = options.find(key);
   if (found == options.end()) return otherwise;
-  std::int64_t value = 0;
-  if (!parse_whole(found->second, value) || value < low || value > high) {
+  const std::optional<std::int64_t> value = number_in<std::int64_t>(found->second);
+  if (!value || *value < low || *value > high) {
     fail<UsageError>("{}: {}={} is no whole number from {} to {}; correct it", kind, key,
                      found->second, low, high);
   }
-  return value;
+  return *value;
 }
 
 std::vector<std::string> DataSpec::list(const std::string& key) const {

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/number_in.h"
 #include "engine/system/read_file.h"
 
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -183,10 +183,8 @@ std::optional<pid_t> owner_of(std::string_view file, std::span<const std::string
   for (const std::string& name : names) {
     const std::string begins = fmt::format(".{}.tmp.", name);
     if (!file.starts_with(begins)) continue;
-    const char* end = file.data() + file.size();
-    pid_t pid = 0;
-    const auto parsed = std::from_chars(file.data() + begins.size(), end, pid);
-    if (parsed.ec == std::errc{} && parsed.ptr == end && pid > 0) return pid;
+    const std::optional<pid_t> pid = number_in<pid_t>(file.substr(begins.size()));
+    if (pid && *pid > 0) return pid;
   }
   return std::nullopt;
 }

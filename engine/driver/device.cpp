@@ -1,8 +1,9 @@
 #include "engine/driver/device.h"
 
 #include "engine/base/error.h"
+#include "engine/base/number_in.h"
 
-#include <charconv>
+#include <optional>
 
 namespace rk {
 namespace {
@@ -136,11 +137,8 @@ DeviceRequest parse_device(std::string_view text) {
   if (text == "cuda") return {Kind::kCuda, {}};
   constexpr std::string_view kIndexed = "cuda:";
   if (text.starts_with(kIndexed) && text.size() <= kIndexed.size() + 3) {
-    const char* const begin = text.data() + kIndexed.size();
-    const char* const end = text.data() + text.size();
-    int index = 0;
-    const auto [last, error] = std::from_chars(begin, end, index);
-    if (error == std::errc() && last == end && index >= 0) return {Kind::kCuda, index};
+    const std::optional<int> index = number_in<int>(text.substr(kIndexed.size()));
+    if (index && *index >= 0) return {Kind::kCuda, *index};
   }
   fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", text);
 }

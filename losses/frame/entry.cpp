@@ -2,27 +2,13 @@
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "engine/base/number_in.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 namespace rk {
-namespace {
-
-// nullopt unless the whole text is one finite number.
-std::optional<double> parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-}  // namespace
-
 std::string range_text(const LossParameter& parameter) {
   if (!parameter.choices.empty()) return fmt::format("{}", fmt::join(parameter.choices, "|"));
   return fmt::format("{}{} to {}", parameter.integer ? "integer, " : "", parameter.low,
@@ -38,7 +24,7 @@ void check_value(const std::string& loss, const LossParameter& parameter, const 
     }
     return;
   }
-  const std::optional<double> value = parse_number(text);
+  const std::optional<double> value = number_in<double>(text);
   const bool fits = value && *value >= parameter.low && *value <= parameter.high &&
                     (!parameter.integer || *value == std::floor(*value));
   if (!fits) {
@@ -85,7 +71,9 @@ LossParameter compat_parameter(const std::string& official) {
   return choice_parameter("compat", {"paper", "official"}, "official: " + official);
 }
 
-double LossValues::number(const std::string& name) const { return *parse_number(text_.at(name)); }
+double LossValues::number(const std::string& name) const {
+  return *number_in<double>(text_.at(name));
+}
 
 int LossValues::integer(const std::string& name) const { return static_cast<int>(number(name)); }
 

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/number_in.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
 #include "engine/base/text_of.h"
@@ -104,7 +105,7 @@ Labels of_column(TextColumn column) {
   out.labels = std::move(column.rows);
   std::vector<std::int64_t> numbers;
   for (const std::string& value : column.values) {
-    const std::optional<std::int64_t> number = whole_number(value);
+    const std::optional<std::int64_t> number = number_in<std::int64_t>(value);
     // 007 and 7 are two labels: a number is only what has no other way of being written.
     if (!number || std::to_string(*number) != value) break;
     numbers.push_back(*number);

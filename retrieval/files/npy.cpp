@@ -1,6 +1,7 @@
 #include "retrieval/files/npy.h"
 
 #include "engine/base/error.h"
+#include "engine/base/number_in.h"
 #include "engine/base/printable.h"
 
 #include <array>
@@ -172,14 +173,12 @@ std::uint64_t read_type(const std::string& descr, StoredArray& array, const std:
     return static_cast<std::uint64_t>(bits_of(number.type)) / 8;
   }
   if (type.starts_with('U') || type.starts_with('S')) {
-    TextLayout text;
-    text.wide = type.front() == 'U';
-    const char* end = type.data() + type.size();
-    const auto [at, error] = std::from_chars(type.data() + 1, end, text.units);
-    if (error == std::errc() && at == end && text.units > 0 && text.units <= (1 << 20)) {
-      array.text = text;
+    const bool wide = type.front() == 'U';
+    const auto units = number_in<decltype(TextLayout::units)>(type.substr(1));
+    if (units && *units > 0 && *units <= (1 << 20)) {
+      array.text = TextLayout{.units = *units, .wide = wide};
       array.dtype = descr;
-      return static_cast<std::uint64_t>(text.units) * (text.wide ? 4 : 1);
+      return static_cast<std::uint64_t>(*units) * (wide ? 4 : 1);
     }
   }
   refuse_npy(name,

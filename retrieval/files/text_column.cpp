@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/lower_case.h"
+#include "engine/base/number_in.h"
 #include "engine/base/printable.h"
 #include "engine/base/text_of.h"
 
@@ -9,8 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -205,10 +204,7 @@ bool is_missing(const std::string& value) {
 void require_no_missing(const std::vector<std::string>& values,
                         const std::vector<std::int64_t>& lines, const std::string& shown) {
   const auto is_number = [](const std::string& text) {
-    double value = 0.0;
-    const char* end = text.data() + text.size();
-    const auto [at, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc() && at == end && std::isfinite(value);
+    return number_in<double>(text).has_value();
   };
   const auto missing = std::ranges::find_if(values, is_missing);
   if (missing == values.end()) return;
@@ -253,7 +249,9 @@ TextColumn read_column(Table table, const Place& place, std::int64_t expected_ro
     add(fields[place.column]);
   }
   out.more = std::ssize(out.rows) == expected_rows + 2 && table.next(fields);
-  const auto is_whole = [](const std::string& text) { return whole_number(text).has_value(); };
+  const auto is_whole = [](const std::string& text) {
+    return number_in<std::int64_t>(text).has_value();
+  };
   // A word above numbers is the column's header.
   const bool words_first = !place.heads && out.values.size() > 1 && !is_whole(out.values[0]) &&
                            std::all_of(out.values.begin() + 1, out.values.end(), is_whole);
@@ -269,14 +267,6 @@ TextColumn read_column(Table table, const Place& place, std::int64_t expected_ro
 }
 
 }  // namespace
-
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return value;
-}
 
 TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
                             std::span<const std::string> usual, std::int64_t expected_rows,

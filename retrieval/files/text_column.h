@@ -31,7 +31,4 @@ TextColumn read_text_column(std::span<const std::byte> bytes, const std::string&
                             std::span<const std::string> usual, std::int64_t expected_rows,
                             const std::string& path);
 
-// The number if all of `text` is a whole number within int64.
-std::optional<std::int64_t> whole_number(const std::string& text);
-
 }  // namespace rk

@@ -1,11 +1,12 @@
 #include "engine/base/error.h"
+#include "engine/base/number_in.h"
 #include "engine/base/printable.h"
 #include "weights/tensor_files/archive_entries.h"
 #include "weights/tensor_files/byte_cursor.h"
 #include "weights/tensor_files/torch_file.h"
 #include "weights/tensor_files/torch_pickle.h"
 
-#include <charconv>
+#include <optional>
 
 namespace rk {
 namespace {
@@ -144,13 +145,10 @@ class TarFile {
   std::optional<StoredTensor> tensor_of(const PickleNode& node) const {
     const PickleNode& identifier = *node.items[0];
     if (identifier.kind != PickleNode::Kind::kText) return std::nullopt;
-    const char* const end = identifier.text.data() + identifier.text.size();
-    std::int64_t key = 0;
-    const auto [read, error] = std::from_chars(identifier.text.data(), end, key);
-    const auto found = tensors_.find(key);
-    const bool sound = error == std::errc() && read == end;
-    if (sound && found != tensors_.end()) return found->second;
-    if (sound && storages_.contains(key)) return std::nullopt;
+    const std::optional<std::int64_t> key = number_in<std::int64_t>(identifier.text);
+    const auto found = key ? tensors_.find(*key) : tensors_.end();
+    if (found != tensors_.end()) return found->second;
+    if (key && storages_.contains(*key)) return std::nullopt;
     refuse("refers to the tensor " + in_quotes(identifier.text) +
            ", which is not there; download it again");
   }

@@ -1,0 +1,25 @@
+// The number that a text holds.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+namespace rk {
+
+// nullopt unless all of `text` is one number that T represents; a floating-point number must be
+// finite.
+template <class T> std::optional<T> number_in(std::string_view text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(value)) return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace rk
