@@ -85,9 +85,12 @@ void ChunkedNetwork::backward() {
   const Context& context = program_.context();
   Parameters& parameters = program_.parameters();
   context.copy(statistics_.data(), parameters.device_statistics(), statistics_.bytes());
-  for (std::int64_t c = 0; c < parts_.chunks(); ++c) {
-    input_.fill(c * parts_.chunk);
-    program_.forward();
+  const std::int64_t last = parts_.chunks() - 1;
+  for (std::int64_t c = last; c >= 0; --c) {
+    if (c < last) {  // embed() left the last one's values in the network
+      input_.fill(c * parts_.chunk);
+      program_.forward();
+    }
     take_gradients(c);
     program_.backward();
     add_up(c);
@@ -105,13 +108,14 @@ void ChunkedNetwork::take_gradients(std::int64_t chunk) {
                           bytes_of(elements));
 }
 
-// The last addition goes into the gradients themselves, where the optimizer reads them.
+// The addition for the first chunk, which comes last, goes into the gradients themselves, where the
+// optimizer reads them.
 void ChunkedNetwork::add_up(std::int64_t chunk) {
   float* gradients = program_.parameters().device_gradients();
   auto* sums = sums_.as<float>();
-  if (chunk == 0) {
+  if (chunk + 1 == parts_.chunks()) {
     program_.context().copy(sums, gradients, bytes_of(network_elements_));
-  } else if (chunk + 1 < parts_.chunks()) {
+  } else if (chunk > 0) {
     add(program_.context(), network_elements_, gradients, sums);
   } else {
     add(program_.context(), network_elements_, sums, gradients);

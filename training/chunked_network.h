@@ -1,10 +1,13 @@
 // Runs a network on a batch that may be larger than the network's own, and that several processes
 // may share, on either device. embed() sends chunk after chunk forward, keeps nothing but the
-// embeddings and gathers those of all processes; backward() sends each chunk forward a second time
-// and then backward with its rows of dLoss/dembeddings, and sums the gradients over the chunks, in
+// embeddings and gathers those of all processes; backward() sends the chunks backward with their
+// rows of dLoss/dembeddings, from the last one, which the network still holds, to the first, each
+// of the others after it went forward a second time. It sums the gradients over the chunks, in this
 // order, and then over the processes. Only the first pass updates batch norm's statistics, which
-// then become their mean over the processes. A batch of one chunk goes forward only once; if there
-// is only one process as well, its embeddings stay where the network writes them.
+// then become their mean over the processes. In a batch of one chunk in one process, the embeddings
+// stay where the network writes them.
+//
+// After embed(), the network must not compute anything else before backward().
 //
 // Neither call allocates; on a GPU both put work on the stream and do not wait.
 #pragma once

@@ -18,7 +18,7 @@
 namespace rk {
 
 struct EmbedOptions {
-  int workers = 2;
+  int workers = 0;  // as LoaderOptions::workers
   std::int64_t cache_bytes = 0;
   bool skip_bad = false;  // skip pictures that cannot be read, instead of failing
   std::function<void(std::int64_t images_done)> progress;

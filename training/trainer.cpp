@@ -243,7 +243,11 @@ bool Trainer::sound() const {
     if (entry.counter) continue;
     if (!all_finite(parameters_.buffer(static_cast<BufferId>(i)), entry.elements)) return false;
   }
-  return true;
+  std::vector<float> room;
+  const Optimizer& optimizer = step_->optimizer();
+  return std::ranges::all_of(optimizer.states(), [&](const Optimizer::State& state) {
+    return all_finite(optimizer.on_host(state, room).data(), state.count);
+  });
 }
 
 void Trainer::save(CheckpointWriter& writer) const {
