@@ -59,6 +59,7 @@ class PngDecoder {
     });
   }
 
+  bool has_alpha() const { return (png_get_color_type(png_, info_) & PNG_COLOR_MASK_ALPHA) != 0; }
   long long width() const { return png_get_image_width(png_, info_); }
   long long height() const { return png_get_image_height(png_, info_); }
 
@@ -155,6 +156,7 @@ void decode_png(std::span<const std::byte> file, const std::string& name, Image&
     fail<InputError>("{}: corrupt PNG ({}); copy it again or remove it", name, decoder.why());
   };
   require(decoder.read_header());
+  const bool alpha = decoder.has_alpha();  // before the decoder strips it
   check_image_size(decoder.width(), decoder.height(), name);
   resize_picture(out, static_cast<int>(decoder.width()), static_cast<int>(decoder.height()), name);
   require(decoder.read_pixels(out));
@@ -163,6 +165,12 @@ void decode_png(std::span<const std::byte> file, const std::string& name, Image&
                fmt::format("{}: a grey PNG of 16 bits, as there may be more; as in Pillow, all "
                            "values above 255 are white: store such pictures with 8 bits",
                            name));
+  }
+  if (alpha) {
+    note_first("alpha", fmt::format("{}: has an alpha channel, as others may; as in Pillow's "
+                                    "convert('RGB'), it is left out, so that what is hidden under "
+                                    "transparent parts is seen: put cut-outs on a background",
+                                    name));
   }
 }
 

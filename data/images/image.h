@@ -3,6 +3,7 @@
 // loads may run past the last pixel.
 #pragma once
 
+#include "engine/base/colours.h"
 #include "engine/device/buffer.h"
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct Box {
 
 class Image {
  public:
-  static constexpr int kChannels = 3;
+  static constexpr int kChannels = kColours;
   static constexpr std::size_t kSlack = 16;
 
   Image() = default;

@@ -4,6 +4,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
+#include "engine/system/usable_cores.h"
 
 #include <algorithm>
 #include <atomic>
@@ -112,6 +113,8 @@ struct Loader::State {
   std::vector<std::thread> threads;  // last: they use all of the above
 };
 
+int loading_threads(int asked) { return asked > 0 ? asked : std::min(usable_cores(), 32); }
+
 Loader::State::State(const Dataset& d, const Sampler& s, const AugmentOptions& a,
                      const LoaderOptions& o)
     : data(d),
@@ -122,8 +125,8 @@ Loader::State::State(const Dataset& d, const Sampler& s, const AugmentOptions& a
       first(o.first_epoch * epoch_batches + o.first_batch),
       max_bad(o.max_bad),
       cache(d, o.cache_bytes) {
-  expect(o.workers >= 1 && o.prefetch >= 2,
-         "[loader] expected workers >= 1 and prefetch >= 2, got {} and {}", o.workers, o.prefetch);
+  expect(o.workers >= 0 && o.prefetch >= 2,
+         "[loader] expected workers >= 0 and prefetch >= 2, got {} and {}", o.workers, o.prefetch);
   expect(o.first_epoch >= 0 && o.first_batch >= 0, "[loader] expected to begin at 0 or later");
   if (o.end_epoch >= 0) total = std::max<std::int64_t>(0, o.end_epoch * epoch_batches - first);
   if (epoch_batches == 0) total = 0;
@@ -145,11 +148,12 @@ Loader::State::State(const Dataset& d, const Sampler& s, const AugmentOptions& a
 }
 
 void Loader::State::start_threads() {
+  const int workers = loading_threads(options.workers);
   try {
-    for (int i = 0; i < options.workers; ++i) threads.emplace_back([this] { work(); });
+    for (int i = 0; i < workers; ++i) threads.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
     fail<DeviceError>("loader: only {} of {} threads could be started ({}); lower --workers",
-                      threads.size(), options.workers, error.code().message());
+                      threads.size(), workers, error.code().message());
   }
 }
 

@@ -57,8 +57,12 @@ class UnreadableImage : public InputError {
   using InputError::InputError;
 };
 
+// The threads that read and prepare pictures where `asked` is 0: one for each processor that this
+// process may use, but no more than 32, which decode more than a GPU trains on.
+int loading_threads(int asked);
+
 struct LoaderOptions {
-  int workers = 2;
+  int workers = 0;   // threads; 0: loading_threads()
   int prefetch = 3;  // batches in the ring, at least 2
   std::int64_t cache_bytes = std::int64_t{512} << 20;
   BadPolicy bad = BadPolicy::kReplace;

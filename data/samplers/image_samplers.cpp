@@ -6,6 +6,7 @@
 #include "engine/base/random_stream.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 class RandomSampler : public Sampler {
  public:
   explicit RandomSampler(const SamplerRequest& request)
-      : size_(request.data.size()), batch_size_(request.batch_size), seed_(request.seed) {
+      : size_(request.data.size()),
+        batch_size_(request.batch_size),
+        order_(size_, request.seed, RandomUse::kImageOrder) {
     if (batch_size_ < 1) fail<UsageError>("random: a batch of {}; use 1 or more", batch_size_);
     require_images(request.data, batch_size_);
     batches_per_pass_ = size_ / batch_size_;
@@ -27,20 +30,15 @@ class RandomSampler : public Sampler {
   std::int64_t batch(std::int64_t epoch, std::int64_t batch, std::span<Draw> draws) const override {
     const std::int64_t pass = batch / batches_per_pass_;
     const std::int64_t first = batch % batches_per_pass_ * batch_size_;
-    const std::vector<std::int64_t> order =
-        random_order(size_, first + batch_size_,
-                     CounterRandom(seed_, random_stream(RandomUse::kImageOrder, epoch),
-                                   static_cast<std::uint64_t>(pass)));
-    for (std::int64_t i = 0; i < batch_size_; ++i) {
-      draws[at(i)] = {order[at(first + i)], pass};
-    }
+    const std::vector<std::int64_t> images = order_.part(epoch, pass, first, batch_size_);
+    for (std::int64_t i = 0; i < batch_size_; ++i) draws[at(i)] = {images[at(i)], pass};
     return batch_size_;
   }
 
  private:
   std::int64_t size_;
   std::int64_t batch_size_;
-  std::uint64_t seed_;
+  PassOrder order_;
   std::int64_t batches_per_pass_ = 1;
   std::int64_t batches_ = 0;
 };

@@ -20,7 +20,8 @@ class PkSampler : public Sampler {
         k_(k),
         classes_per_batch_(request.batch_size / k),
         parts_(request.parts),
-        seed_(request.seed) {
+        seed_(request.seed),
+        order_(std::ssize(request.data.classes()), request.seed, RandomUse::kClassOrder) {
     check(request.batch_size);
     batches_ = request.batches > 0 ? request.batches
                                    : std::max<std::int64_t>(1, data_.size() / request.batch_size);
@@ -42,12 +43,9 @@ class PkSampler : public Sampler {
   std::int64_t batch(std::int64_t epoch, std::int64_t batch, std::span<Draw> draws) const override {
     const std::int64_t pass = batch / batches_per_pass_;
     const std::int64_t first = batch % batches_per_pass_ * classes_per_batch_;
-    const std::vector<std::int64_t> classes =
-        random_order(static_cast<std::int64_t>(data_.classes().size()), first + classes_per_batch_,
-                     CounterRandom(seed_, random_stream(RandomUse::kClassOrder, epoch),
-                                   static_cast<std::uint64_t>(pass)));
+    const std::vector<std::int64_t> classes = order_.part(epoch, pass, first, classes_per_batch_);
     for (std::int64_t i = 0; i < classes_per_batch_; ++i) {
-      draw_class(epoch, pass, classes[at(first + i)],
+      draw_class(epoch, pass, classes[at(i)],
                  draws.subspan(static_cast<std::size_t>(i * k_), static_cast<std::size_t>(k_)));
     }
     return batch_size();
@@ -146,6 +144,7 @@ class PkSampler : public Sampler {
   std::int64_t classes_per_batch_;
   std::int64_t parts_;
   std::uint64_t seed_;
+  PassOrder order_;  // of the classes
   std::int64_t batches_ = 0;
   std::int64_t batches_per_pass_ = 1;
 };

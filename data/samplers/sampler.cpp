@@ -56,6 +56,17 @@ std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, Counte
   return order;
 }
 
+std::vector<std::int64_t> PassOrder::part(std::int64_t epoch, std::int64_t pass, std::int64_t first,
+                                          std::int64_t count) const {
+  const std::lock_guard lock(mutex_);
+  if (kept_ != std::pair(epoch, pass)) {
+    order_ = random_order(
+        n_, n_, CounterRandom(seed_, random_stream(use_, epoch), static_cast<std::uint64_t>(pass)));
+    kept_ = {epoch, pass};
+  }
+  return {order_.begin() + first, order_.begin() + first + count};
+}
+
 void require_pairs(const Dataset& data) {
   for (std::size_t c = 0; c < data.members().size(); ++c) {
     const std::size_t images = data.members()[c].size();

@@ -3,14 +3,36 @@
 
 #include "data/samplers/sampler.h"
 #include "engine/base/random.h"
+#include "engine/base/random_stream.h"
 
 #include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace rk {
 
 // Returns 0..n-1 with the first `take` entries in random order (Fisher-Yates from the front); the
 // rest is in no particular order.
 std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, CounterRandom random);
+
+// The random order of 0..n-1 in each pass of an epoch. That of the last pass asked for is kept,
+// because it takes as long to draw as a batch has others before it. Thread-safe.
+class PassOrder {
+ public:
+  PassOrder(std::int64_t n, std::uint64_t seed, RandomUse use) : n_(n), seed_(seed), use_(use) {}
+  // `count` entries from place `first` on.
+  std::vector<std::int64_t> part(std::int64_t epoch, std::int64_t pass, std::int64_t first,
+                                 std::int64_t count) const;
+
+ private:
+  std::int64_t n_;
+  std::uint64_t seed_;
+  RandomUse use_;
+  mutable std::mutex mutex_;
+  mutable std::pair<std::int64_t, std::int64_t> kept_ = {-1, -1};  // epoch and pass
+  mutable std::vector<std::int64_t> order_;
+};
 
 // Throws InputError naming the first class with fewer than two images.
 void require_pairs(const Dataset& data);

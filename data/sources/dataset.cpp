@@ -105,7 +105,8 @@ std::uint64_t Dataset::fingerprint() const {
   const auto add = [&hash](std::string_view bytes) {
     hash = fnv1a("\xFF", fnv1a(bytes, hash));  // separated, so that "ab","c" differs from "a","bc"
   };
-  for (const DataClass& c : classes_) add(fmt::format("{}/{}/{}", c.name, c.category, c.key));
+  // The 0 is there because it was in the identities of runs that go on.
+  for (const DataClass& c : classes_) add(fmt::format("{}/{}/0", c.name, c.category));
   for (const DataItem& i : items_) add(fmt::format("{}/{}/{}", i.path, i.key, i.label));
   if (const std::string drawn_by = source_->drawn_by(); !drawn_by.empty()) add(drawn_by);
   return hash;
@@ -158,7 +159,7 @@ Dataset Dataset::merge(std::int64_t each) const {
       const std::int64_t group = std::min(static_cast<std::int64_t>(c - begin) / each, groups - 1);
       new_label[c] = first + group;
       if (new_label[c] == static_cast<std::int64_t>(merged.size())) {
-        merged.push_back({classes_[c].name, category, 0});
+        merged.push_back({classes_[c].name, category});
       } else {
         merged.back().name += "+" + classes_[c].name;
       }

@@ -50,7 +50,6 @@ struct DataItem {
 struct DataClass {
   std::string name;
   std::int64_t category = -1;            // position in categories(), -1: none
-  std::int64_t key = 0;                  // which character, for drawn images
   std::vector<std::string> merged = {};  // names of the classes merged into it; empty: not merged
 };
 

@@ -251,7 +251,7 @@ Dataset read_folder(const DataSpec& spec, Split split) {
     for (std::string& image : one.images) items.push_back({std::move(image), 0, label});
     const std::int64_t category =
         one.category.empty() ? -1 : static_cast<std::int64_t>(categories.size()) - 1;
-    classes.push_back({std::move(one.path), category, 0});
+    classes.push_back({std::move(one.path), category});
   }
   Dataset data(base.string(), std::move(items), std::move(classes), std::move(categories),
                make_file_source(base.string(), turns(spec)));

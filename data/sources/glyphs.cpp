@@ -164,14 +164,35 @@ class Canvas {
   std::vector<float> nearest_;
 };
 
+// Which drawing an item is: its key.
+struct Drawing {
+  std::int64_t alphabet, character, number;
+
+  Drawing(std::int64_t of, std::int64_t which, std::int64_t n)
+      : alphabet(of), character(which), number(n) {}
+  explicit Drawing(std::int64_t key)
+      : alphabet(key / kMaxDrawings / kMaxCharacters),
+        character(key / kMaxDrawings % kMaxCharacters),
+        number(key % kMaxDrawings) {}
+  std::int64_t key() const {
+    return (alphabet * kMaxCharacters + character) * kMaxDrawings + number;
+  }
+  std::string class_name() const {
+    return fmt::format("alphabet{:02}/character{:02}", alphabet, character);
+  }
+};
+
 class GlyphSource : public ImageSource {
  public:
   explicit GlyphSource(const GlyphOptions& options) : options_(options) {}
-  Image load(const DataItem& item, const DataClass& of) const override {
-    return draw_glyph(options_, of.key / kMaxCharacters, of.key % kMaxCharacters, item.key);
+  // Of the item alone: merged classes hold several characters.
+  Image load(const DataItem& item, const DataClass&) const override {
+    const Drawing drawing(item.key);
+    return draw_glyph(options_, drawing.alphabet, drawing.character, drawing.number);
   }
-  std::string name(const DataItem& item, const DataClass& of) const override {
-    return fmt::format("glyphs/{}/{:02}", of.name, item.key);
+  std::string name(const DataItem& item, const DataClass&) const override {
+    const Drawing drawing(item.key);
+    return fmt::format("glyphs/{}/{:02}", drawing.class_name(), drawing.number);
   }
   std::string drawn_by() const override {
     const GlyphOptions& o = options_;
@@ -252,10 +273,10 @@ Dataset read_glyphs(const DataSpec& spec, Split split) {
     const std::int64_t characters = classes * (a + 1) / alphabets - classes * a / alphabets;
     for (std::int64_t c = 0; c < characters; ++c) {
       for (std::int64_t i = 0; i < options.images; ++i) {
-        items.push_back({"", i, static_cast<std::int64_t>(table.size())});
+        items.push_back(
+            {"", Drawing(alphabet, c, i).key(), static_cast<std::int64_t>(table.size())});
       }
-      table.push_back({fmt::format("{}/character{:02}", categories.back(), c), a,
-                       alphabet * kMaxCharacters + c});
+      table.push_back({Drawing(alphabet, c, 0).class_name(), a});
     }
   }
   return Dataset("glyphs", std::move(items), std::move(table), std::move(categories),
