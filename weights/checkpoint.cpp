@@ -338,8 +338,7 @@ void Checkpoint::require(const std::vector<TensorName>& weights,
 }
 
 bool Checkpoint::has_weight(const TensorName& tensor) const {
-  const std::string path = kWeights + tensor.name;
-  return file_.has(path) && file_.info(path).dims == tensor.dims;
+  return weight_dims(tensor.name) == tensor.dims;
 }
 
 std::optional<std::vector<std::int64_t>> Checkpoint::weight_dims(const std::string& name) const {

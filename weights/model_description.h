@@ -35,6 +35,8 @@ struct ModelDescription {
   std::int64_t crop = 224;
   bool upright = false;       // pictures are turned according to their EXIF orientation
   std::string source_sha256;  // of the run's initial weights; empty: from scratch
+
+  bool operator==(const ModelDescription&) const = default;
 };
 
 // Throws InputError "<path>: ..." unless such a network can be built and fed.

@@ -12,6 +12,8 @@ struct LossScaleState {
   std::int64_t updates = 0;  // of the optimizer
   double scale = 0;          // 0: the run has none
   std::int64_t good_steps = 0;
+
+  bool operator==(const LossScaleState&) const = default;
 };
 
 // The largest count of steps, epochs and so on; a file with a larger one is refused.
@@ -40,6 +42,8 @@ struct RunState {
   // Indices of the pictures that cannot be read, in the order in which they were met.
   std::vector<std::int64_t> bad_images;
   LossScaleState loss_scale;
+
+  bool operator==(const RunState&) const = default;
 };
 
 }  // namespace rk

@@ -5,6 +5,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <cstdint>
+
 namespace rk {
 namespace {
 
@@ -13,10 +16,17 @@ using nlohmann::ordered_json;
 // Stated explicitly, since other programs may otherwise resize without it.
 const std::string kAntialiasing = " with antialiasing";
 
+// The library makes 224 of 224.9, and three numbers of five.
+bool is_like(const ordered_json& value, const std::int64_t&) { return value.is_number_integer(); }
+bool is_like(const ordered_json& value, const std::array<double, 3>& like) {
+  return value.is_array() && value.size() == like.size();
+}
+template <class T> bool is_like(const ordered_json&, const T&) { return true; }
+
 // Copies the field of that name if it exists and has the type of `to`.
 template <class T> void take(const ordered_json& json, const char* name, T& to) {
   const auto found = json.find(name);
-  if (found == json.end()) return;
+  if (found == json.end() || !is_like(*found, to)) return;
   try {
     to = found->get<T>();
   } catch (const nlohmann::json::exception&) {
@@ -87,7 +97,7 @@ std::string model_text(const ModelDescription& model) { return json_of(model).du
 
 void read_model_text(const std::string& text, ModelDescription& model) {
   constexpr std::size_t kMost = 64 << 10;  // our own text has about 500 bytes
-  if (text.size() > kMost) return;
+  if (text.size() > kMost || text.find('\0') != std::string::npos) return;  // else a NUL ends it
   const ordered_json json = ordered_json::parse(text, nullptr, false);
   if (!json.is_object()) return;
   take(json, "pool", model.pool);

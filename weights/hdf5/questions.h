@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+#include "weights/hdf5/element_count.h"
 
 namespace rk {
 
@@ -44,9 +45,7 @@ struct Hdf5Box {
 };
 
 inline std::size_t elements_of(const Hdf5Box& box) {
-  std::size_t product = 1;
-  for (const std::int64_t side : box.sides) product *= static_cast<std::size_t>(side);
-  return product;
+  return static_cast<std::size_t>(element_count(box.sides));
 }
 
 // The path as used in questions: from the root, without a slash at the end.

@@ -228,7 +228,9 @@ TensorFile read_safetensors(std::span<const std::byte> bytes,
   }
   HeaderReader reader;
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(header);
-  if (!nlohmann::json::sax_parse(text, text + header, &reader)) {
+  // The library takes a NUL for the end.
+  const bool cut = std::memchr(text, 0, header) != nullptr;
+  if (cut || !nlohmann::json::sax_parse(text, text + header, &reader)) {
     refuse_safetensors(
         name, "its header holds " +
                   (reader.problem.empty() ? std::string("no valid JSON") : reader.problem));

@@ -92,7 +92,8 @@ TensorFile read_tensors(std::vector<std::byte> bytes, const std::string& path,
   const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   // The digest takes as long as everything else together.
   const bool large = owner->size() > kLargeBytes;
-  Digest digest = std::async(large ? std::launch::async : std::launch::deferred,
+  const std::launch beside = large ? std::launch::async : std::launch::deferred;
+  Digest digest = std::async(beside | std::launch::deferred,  // also if there is no thread for it
                              [&owner] { return sha256(*owner); });
   TensorFile file = read(owner, path, options, digest);
   file.bytes = owner->size();

@@ -272,6 +272,11 @@ class Walk {
       fail<InputError>("{}: holds more than {} tensors; save the weights alone",
                        printable(file_.path), kMaxTensors);
     }
+    // Of two, Python's dictionary would keep the last.
+    if (!tensors_.insert(tensor.name).second) {
+      fail<InputError>("{}: holds the tensor {} twice; save it again", printable(file_.path),
+                       in_quotes(tensor.name));
+    }
     file_.tensors.push_back(std::move(tensor));
   }
 
@@ -280,6 +285,7 @@ class Walk {
   std::vector<Place> todo_;
   std::size_t visits_ = 0;
   std::size_t names_ = 0;
+  std::unordered_set<std::string> tensors_;  // their names
   std::vector<std::string> left_;
 };
 

@@ -20,10 +20,16 @@ std::string root_of(const Entries& entries, const std::string& name) {
              "torch.save(torch.jit.load(FILE).state_dict(), OUT)");
     }
   }
+  std::optional<std::string> found;
   for (const auto& [path, entry] : entries) {
-    if (path == "data.pkl") return "";
-    if (path.ends_with("/data.pkl")) return path.substr(0, path.size() - 8);
+    if (path != "data.pkl" && !path.ends_with("/data.pkl")) continue;
+    if (found) {
+      refuse(name, fmt::format("holds two files of torch.save(), {} and {}; give each by itself",
+                               in_quotes(*found + "data.pkl"), in_quotes(path)));
+    }
+    found = path.substr(0, path.size() - std::string_view("data.pkl").size());
   }
+  if (found) return *found;
   refuse(name, "a zip archive without data.pkl, so none of torch.save(); give a file of weights");
 }
 
