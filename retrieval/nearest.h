@@ -8,6 +8,7 @@
 // (retrieval/passes/largest_score.h).
 #pragma once
 
+#include "engine/base/integers.h"
 #include "engine/device/context.h"
 #include "retrieval/passes/embedding_set.h"
 
@@ -27,24 +28,20 @@ struct Neighbour {
 class Neighbours {
  public:
   Neighbours(std::int64_t queries, std::int64_t k)
-      : k_(k), found_(static_cast<std::size_t>(queries * k)), counts_(size_of(queries)) {}
+      : k_(k), found_(at(queries * k)), counts_(at(queries)) {}
 
   std::int64_t queries() const { return static_cast<std::int64_t>(counts_.size()); }
   std::int64_t k() const { return k_; }
   // Best first; fewer than k if there are fewer candidates.
   std::span<const Neighbour> of(std::int64_t query) const {
-    return {found_.data() + query * k_, size_of(counts_[size_of(query)])};
+    return {found_.data() + query * k_, at(counts_[at(query)])};
   }
 
   // For the code that fills it: room for k neighbours, and how many are set.
-  std::span<Neighbour> room(std::int64_t query) {
-    return {found_.data() + query * k_, size_of(k_)};
-  }
-  std::int32_t& count(std::int64_t query) { return counts_[size_of(query)]; }
+  std::span<Neighbour> room(std::int64_t query) { return {found_.data() + query * k_, at(k_)}; }
+  std::int32_t& count(std::int64_t query) { return counts_[at(query)]; }
 
  private:
-  static std::size_t size_of(std::int64_t n) { return static_cast<std::size_t>(n); }
-
   std::int64_t k_;
   std::vector<Neighbour> found_;      // (queries, k)
   std::vector<std::int32_t> counts_;  // (queries)

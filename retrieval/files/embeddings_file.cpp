@@ -23,6 +23,7 @@ namespace {
 using Kind = Hdf5Reader::Kind;
 
 constexpr const char* kExif = "exif";
+constexpr const char* kPathsFrom = "paths_from";
 
 // Explains what is wrong with a data set whose shape is not one value per row.
 std::string shape_problem(const std::vector<std::int64_t>& dims, std::int64_t rows) {
@@ -125,6 +126,7 @@ void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_
   if (file.has(paths)) {
     require(file, paths, Kind::kText, "strings", {rows});
     set.paths = file.read_text(paths);
+    if (prefix.empty()) set.paths_from = file.text_attribute("/", kPathsFrom).value_or("");
   }
 }
 
@@ -208,6 +210,7 @@ void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   if (!set.classes.empty()) file.write_text("/classes", set.classes);
   if (!set.network.empty()) file.write_text("/network", {set.network});
   if (!set.exif.empty()) file.set_attribute("/", kExif, set.exif);
+  if (!set.paths_from.empty()) file.set_attribute("/", kPathsFrom, set.paths_from);
   const std::vector<std::byte> bytes = file.finish();
   check_mapped_files();  // never writes lost rows as zeros
   write_atomic(path, bytes);

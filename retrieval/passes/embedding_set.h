@@ -5,7 +5,7 @@
 // If `classes` names classes, a label is a position in it and cannot be compared with another set's
 // labels: compare the names. `network`: which network embedded the rows (weights/checkpoint.h);
 // `exif`: whether images were turned as their EXIF orientation says: "turn", "ignore" or, if not
-// known, "".
+// known, "". `paths_from`: the folder that relative paths begin in, "" if not known.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct EmbeddingSet {
   std::vector<std::int64_t> categories;
   std::vector<std::string> paths;
   std::vector<std::string> classes;
-  std::string network, exif;
+  std::string network, exif, paths_from;
 
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
   // All rows, mapped or not.

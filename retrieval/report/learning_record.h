@@ -1,24 +1,25 @@
 // The part of a run's record of its epochs that a report draws. Unknown numbers are NaN.
 #pragma once
 
+#include "retrieval/passes/undefined.h"
+
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 namespace rk {
 
 struct RecordedSet {
-  double recall_at_1 = std::numeric_limits<double>::quiet_NaN();
-  double map_at_r = std::numeric_limits<double>::quiet_NaN();
-  double jsd = std::numeric_limits<double>::quiet_NaN();
+  double recall_at_1 = kUndefined;
+  double map_at_r = kUndefined;
+  double jsd = kUndefined;
   // Pairs by score, in bins of equal width over [-1, 1]; empty if they were not recorded.
   std::vector<std::int64_t> positives, negatives;
 };
 
 struct RecordedEpoch {
   std::int64_t epoch = 0;  // 0: before training
-  double loss = std::numeric_limits<double>::quiet_NaN();
+  double loss = kUndefined;
   RecordedSet held_out, training;
 };
 

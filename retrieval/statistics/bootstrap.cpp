@@ -20,6 +20,7 @@ namespace rk {
 namespace {
 
 constexpr std::size_t kOthers = 3;  // R-precision, MAP@R, mAP
+constexpr std::int64_t kFewUnits = 10;
 
 // The units that are drawn, queries or classes, each as the sums of its queries' values.
 struct Units {
@@ -93,6 +94,21 @@ void take_means(const Units& units, const std::vector<std::uint32_t>& times, std
   for (std::size_t m = 0; m < units.metrics; ++m) means[m][resample] = sums[m] / queries;
 }
 
+// See RankIntervals::fewest_apart.
+std::int64_t fewest_apart(const Units& units) {
+  std::int64_t fewest = units.count();
+  for (std::size_t m = 0; m < units.metrics; ++m) {
+    std::int64_t above = 0, below = 0;
+    for (std::size_t u = 0; u < units.queries.size(); ++u) {
+      const double sum = units.sums[u * units.metrics + m];
+      above += sum != 0;
+      below += sum != units.queries[u];
+    }
+    fewest = std::min({fewest, above, below});
+  }
+  return fewest;
+}
+
 // Which quantiles of the means are the ends; see bootstrap.h.
 double outer_share(double confidence, std::int64_t units) {
   const auto n = static_cast<double>(units);
@@ -100,7 +116,7 @@ double outer_share(double confidence, std::int64_t units) {
 }
 
 int enough_resamples(double outer_share) {
-  constexpr double kOutside = 25, kFewest = 1000, kMost = 20'000;
+  constexpr double kOutside = 100, kFewest = 1000, kMost = 20'000;
   return static_cast<int>(std::clamp(std::ceil(kOutside / outer_share), kFewest, kMost));
 }
 
@@ -127,6 +143,7 @@ RankIntervals intervals(const Context& context, const Units& units, std::size_t 
   std::vector<Interval> all(units.metrics, {kUndefined, kUndefined});
   RankIntervals out;
   out.units = units.count();
+  out.fewest_apart = fewest_apart(units);
   if (units.count() > 1) {
     const double share = outer_share(options.confidence, units.count());
     out.resamples = options.resamples > 0 ? options.resamples : enough_resamples(share);
@@ -154,12 +171,11 @@ void check(const PerQuery& queries, const BootstrapOptions& options) {
 }  // namespace
 
 std::string remark_on_few(const RankIntervals& intervals, const std::string& over) {
-  constexpr std::int64_t kFew = 10;
   if (intervals.units == 1) {
     return fmt::format("there is only one of the {} to draw from, so there are no intervals", over);
   }
   if (intervals.units == 0) return "";
-  if (intervals.units >= kFew) {
+  if (intervals.units >= kFewUnits) {
     if (intervals.outside >= 1) return "";
     return fmt::format(
         "{} {} are too few for ends so far out: {} resamples do not reach them, and the intervals "
@@ -170,6 +186,15 @@ std::string remark_on_few(const RankIntervals& intervals, const std::string& ove
       "there are only {} {} to draw from: such intervals hold the metrics over all such {} less "
       "often than they say",
       intervals.units, over, over);
+}
+
+std::string remark_on_ends(const RankIntervals& intervals, const std::string& over) {
+  constexpr std::int64_t kFewApart = 5;
+  if (intervals.units < kFewUnits || intervals.fewest_apart >= kFewApart) return "";
+  return fmt::format(
+      "of some metric, {} of the {} {} are not at its end, 0 or 1: its interval is too narrow",
+      intervals.fewest_apart == 0 ? "none" : fmt::format("only {}", intervals.fewest_apart),
+      intervals.units, over);
 }
 
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,

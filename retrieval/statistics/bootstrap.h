@@ -29,7 +29,7 @@ namespace rk {
 
 struct BootstrapOptions {
   double confidence = 0.95;  // in (0, 1)
-  int resamples = 0;         // 0: enough for 25 means outside of each end, within 1,000 to 20,000
+  int resamples = 0;         // 0: enough for 100 means outside of each end, within 1,000 to 20,000
   std::uint64_t seed = 0;
   std::function<bool()> interrupted = {};  // polled by all threads; true: the result is worthless
   // [queries]: rows of one label are drawn together. Empty: each query on its own.
@@ -48,11 +48,17 @@ struct RankIntervals {
   int resamples = 0;
   double outside = 0;  // means expected outside of each end; below 1 the ends are the outermost
                        // means, and too near
+  // Of the metric with the fewest, the units that keep it from 0 or from 1, whichever are fewer.
+  std::int64_t fewest_apart = 0;
 };
 
 // What is to be said of intervals over so few units ("classes" or "queries"), or with so few means
 // outside; empty: nothing.
 std::string remark_on_few(const RankIntervals& intervals, const std::string& over);
+
+// What is to be said of bootstrap()'s intervals where so few units differ from an end of the scale
+// that another test set may well have none, or several times as many; empty: nothing.
+std::string remark_on_ends(const RankIntervals& intervals, const std::string& over);
 
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,
                         std::span<const std::int64_t> recall_at, const BootstrapOptions& options);

@@ -1,9 +1,9 @@
 #include "retrieval/statistics/per_class.h"
 
 #include "engine/base/error.h"
+#include "retrieval/passes/undefined.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <tuple>
 
@@ -30,8 +30,7 @@ std::vector<GroupMetrics> metrics_by_group(const PerQuery& queries,
   std::vector<GroupMetrics> out;
   out.reserve(rows.size());
   for (auto& [group, row] : rows) {
-    const double n = row.queries_valid > 0 ? static_cast<double>(row.queries_valid)
-                                           : std::numeric_limits<double>::quiet_NaN();
+    const double n = row.queries_valid > 0 ? static_cast<double>(row.queries_valid) : kUndefined;
     for (double* sum : {&row.recall_at_1, &row.r_precision, &row.map_at_r, &row.map}) *sum /= n;
     out.push_back(row);
   }
