@@ -71,7 +71,8 @@ class BenchLoader final : public Command {
     flags.add("--resize", resize_, "short side before cropping (0: 8/7 of the side)")
         .check(in_range(0, kMostSide));
     flags.add("--augment", augment_, "none, or crop=...,flip=... as for train");
-    flags.add("--workers", workers_, "loading threads").check(in_range(1, 1024));
+    flags.add("--workers", workers_, "loading threads; 0: as many as train takes")
+        .check(in_range(0, 1024));
     flags.add("--batch", batch_, "images a batch").check(in_range(1, 1 << 16));
     flags.add("--images", images_, "images to take, at most; few are gone through repeatedly")
         .check(in_range(1, 1 << 24));
@@ -87,6 +88,7 @@ class BenchLoader final : public Command {
   bool runs_on_cuda() const override { return true; }
 
   void run(const CommonOptions& common) override {
+    workers_ = loading_threads(workers_);
     const Context context(common.threads, device_of(common));
     if (!context.on_gpu() && precision_ != "fp32") {
       fail<UsageError>("--precision is for a GPU; add --device cuda");
@@ -146,7 +148,7 @@ class BenchLoader final : public Command {
         "{}  {} to {} x {}, {}\n"
         "{:.0f} images/s ({:.0f} to {:.0f})  alone, an image: decode {:.3f} ms  resize {:.3f} ms  "
         "float {:.3f} ms  share {:.0f} %\n",
-        data_, counted(images, "image"), size_, size_, counted(workers_, "worker"),
+        one_line(data_), counted(images, "image"), size_, size_, counted(workers_, "worker"),
         summarize(rate).median, summarize(rate).least, summarize(rate).most,
         summarize(decode).median, summarize(reduce).median, summarize(to_float).median,
         100 * summarize(share).median);
@@ -235,7 +237,7 @@ class BenchLoader final : public Command {
   std::string augment_ = "none";
   int size_ = 224;
   int resize_ = 0;
-  int workers_ = 2;
+  int workers_ = 0;
   int batch_ = 32;
   int images_ = 256;
   int cache_ = 0;

@@ -185,7 +185,6 @@ class BenchLoss final : public Command {
   void set_floor_on_gpu(const Context& context, const LossEntry& entry, int launches,
                         Measured& out) const {
     constexpr double kSigmoidsPerSecond = 2e12;
-    constexpr double kLaunchMs = 5e-3;
     const double rate = gpu_copy_rate(context.cuda());
     const double count = sigmoids(entry);
     const double matrix_ms = matrix_bytes(true) / rate * 1e3;

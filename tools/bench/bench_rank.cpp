@@ -9,6 +9,7 @@
 #include "tools/bench/gpu_rates.h"
 #include "tools/bench/rank_timing.h"
 #include "tools/bench/timing.h"
+#include "tools/bench/work_timer.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 
@@ -70,7 +71,6 @@ class BenchRank final : public Command {
                   const RankTimes& times) const {
     const CudaContext& gpu = context.cuda();
     constexpr double kSortBytes = 4 * 2 * 8 + 4;
-    constexpr double kLaunchMs = 5e-3;
     const double rate = gpu_copy_rate(gpu);
     const double sort_floor = static_cast<double>(n_) * kSortBytes / rate * 1e3;
     const double floor = sort_floor + times.kernels * kLaunchMs;

@@ -27,6 +27,9 @@ class WorkTimer {
   std::unique_ptr<DeviceTimer> gpu_;
 };
 
+// What a launch costs a GPU, for floors: milliseconds, about that of a replayed CUDA graph's node.
+inline constexpr double kLaunchMs = 5e-3;
+
 // The number of kernels and copies that `work` puts on a GPU's stream.
 template <class F> int launches_of(const Context& context, F&& work) {
   return static_cast<int>(CudaGraph(context.cuda(), work).nodes());

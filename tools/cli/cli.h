@@ -7,7 +7,7 @@
 
 #include "engine/driver/device.h"
 #include "engine/group/process_group.h"
-#include "tools/cli/flags.h"
+#include "tools/cli/flags/flags.h"
 
 #include <cstdint>
 #include <exception>
@@ -71,11 +71,5 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
                 std::unique_ptr<Command> command);
 int run_program(int argc, const char* const* argv, const std::string& description,
                 std::vector<Subcommand> subcommands);
-
-// `text` as one line of printable characters, since file names may contain anything.
-std::string one_line(std::string_view text);
-
-// `text` as one word of a shell command, quoted if necessary.
-std::string shell_word(const std::string& text);
 
 }  // namespace rk

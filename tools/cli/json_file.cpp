@@ -89,7 +89,7 @@ void write_through(const std::string& path, int descriptor, const std::string& t
   }
   if (good) return;
   if (reason == EPIPE) throw ReaderGone();
-  fail<InputError>("{}: cannot be written: {}; see that its folder exists and has space", path,
+  fail<InputError>("{}: cannot be written: {}; see that it is there and has space", path,
                    std::strerror(reason));
 }
 

@@ -166,8 +166,8 @@ void Progress::update(std::int64_t done, std::string_view note) {
       state_.rate > 0 ? static_cast<double>(state_.total - done) / state_.rate : 0;
   if (terminal_) {
     // Leaves one column free: some terminals wrap if the last column is used.
-    show("\r\x1b[K" + progress_bar(state_, terminal_width() - 1));
-    drawn_ = true;
+    show(std::string(kClearLine) + progress_bar(state_, terminal_width() - 1));
+    behind_bar = true;
     next_ = now + kRedraw;
   } else {
     plain_ = true;
@@ -192,9 +192,7 @@ void Progress::finish() {
 }
 
 void Progress::clear() {
-  if (!drawn_) return;
-  show("\r\x1b[K");
-  drawn_ = false;
+  if (terminal_ && behind_bar.exchange(false)) show(std::string(kClearLine));
 }
 
 }  // namespace rk

@@ -54,7 +54,6 @@ class Progress {
   ProgressState state_;
   bool quiet_;
   bool terminal_;
-  bool drawn_ = false;  // a bar is on the terminal
   bool plain_ = false;  // a plain line was due
   bool finished_ = false;
   Clock::time_point start_;

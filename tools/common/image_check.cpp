@@ -1,4 +1,5 @@
 #include "tools/common/image_check.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
@@ -126,7 +127,7 @@ std::string note_rotated(const Dataset& data, std::int64_t before, const std::st
   return text;
 }
 
-std::vector<std::string> UnreadableImages::update(const std::vector<BadImage>& all) {
+std::vector<std::string> BadImageFile::update(const std::vector<BadImage>& all) {
   std::vector<std::string> lines, reasons;
   for (const BadImage& image : all) reasons.push_back(image.reason);
   for (; told_ < all.size(); ++told_) lines.push_back("left out: " + one_line(reasons[told_]));

@@ -28,9 +28,9 @@ std::string note_rotated(
     const std::string& advice = ",exif=turn behind the folder turns pictures upright");
 
 // bad_files.txt of a run: one line for each image that the loader left out.
-class UnreadableImages {
+class BadImageFile {
  public:
-  explicit UnreadableImages(std::string folder) : folder_(std::move(folder)) {}
+  explicit BadImageFile(std::string folder) : folder_(std::move(folder)) {}
   // Brings the file up to `all` bad images so far; without any there is no file. Returns a line for
   // each new one, and one if the file cannot be written: that ends no run, the next call tries
   // again.

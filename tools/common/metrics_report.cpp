@@ -1,4 +1,5 @@
 #include "tools/common/metrics_report.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
 #include "retrieval/metric_text.h"

@@ -191,7 +191,9 @@ DifferenceCheck check_differences(LossFunction<double>& function, const LossData
     // times the resulting rounding error of the differences, which otherwise would look like an
     // error of a gradient that is almost 0.
     const double rounding = 8 * std::numeric_limits<double>::epsilon() * std::abs(at.loss) / step;
-    errors.push_back(error > 0 ? error / std::max(size, 1000 * rounding) : 0.0);
+    errors.push_back(error == 0             ? 0.0
+                     : std::isfinite(error) ? error / std::max(size, 1000 * rounding)
+                                            : std::numeric_limits<double>::infinity());
   }
   std::sort(errors.begin(), errors.end());
   DifferenceCheck check;

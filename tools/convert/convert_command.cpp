@@ -1,14 +1,16 @@
 #include "tools/convert/convert_command.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
+#include "tools/cli/flags/colour_values.h"
+#include "tools/cli/flags/program_names.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/program_names.h"
 #include "tools/cli/progress.h"
 #include "tools/convert/tensor_table.h"
 #include "weights/architectures/registry.h"
@@ -291,9 +293,8 @@ class Convert final : public Command {
     } else if (!fs::exists(in_, ignored)) {
       if (fs::exists(run / kLastFile, ignored)) {
         fail<InputError>(
-            "{0}: holds no {1} yet; let the run go on (`train --out {0} --resume auto`), or "
-            "convert "
-            "its {2}",
+            "{0}: holds no {1} yet; let the run go on (`train --out {0} --resume auto`, with "
+            "--epochs if it is over), or convert its {2}",
             from_run_, kBestFile, kLastFile);
       }
       problem = fmt::format("holds no {}", kBestFile);
@@ -380,7 +381,10 @@ class Convert final : public Command {
                          like_, in_, replaced));
       }
     }
-    if (mean_option_.given()) model.input_mean.fill(input_mean_);
+    if (mean_option_.given()) {
+      model.input_mean.fill(input_mean_);
+      note_mean_of_levels(input_mean_);
+    }
     if (std_option_.given()) model.input_std.fill(input_std_);
   }
 
@@ -409,7 +413,8 @@ class Convert final : public Command {
     Progress progress("writing", static_cast<std::int64_t>(bytes.size() >> 20), "MiB",
                       common.quiet);
     std::string digest;
-    auto checked = std::async(std::launch::async, [&] {
+    // Beside the writing if there is a thread for it, else after it.
+    auto checked = std::async(std::launch::async | std::launch::deferred, [&] {
       to.check(bytes, weights, out_);
       digest = hexadecimal(sha256(bytes));
     });

@@ -1,4 +1,5 @@
 #include "tools/convert/tensor_table.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/shape.h"
 #include "engine/system/signals.h"

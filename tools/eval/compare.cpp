@@ -1,4 +1,5 @@
 #include "tools/eval/compare.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
@@ -64,7 +65,8 @@ struct RunRemarks {
 
 std::string told_apart(const Interval& difference) {
   if (!std::isfinite(difference.low)) return "no interval";
-  return fmt::format("{:+.4f} to {:+.4f}   {}", difference.low, difference.high,
+  return fmt::format("{} to {}   {}", text_of_difference(difference.low),
+                     text_of_difference(difference.high),
                      difference.low > 0    ? "B is higher"
                      : difference.high < 0 ? "A is higher"
                                            : "not told apart");
@@ -96,6 +98,10 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
     print("{}: {}{}{}\n", i == 0 ? "A" : "B", one_line(runs[i].name),
           provenance.empty() ? "" : "; ", provenance);
   }
+  print(
+      "\nWhich of these two networks is better on such pictures. Another seed of either training "
+      "may "
+      "differ by more: compare losses over several (docs/metrics.md).\n");
   print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", "", "A", "B", "B - A",
         100 * confidence);
   for (const Compared& row : rows) {
@@ -104,8 +110,8 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
   }
   say_settings(settings);
   print(
-      "\nThe intervals are over other pictures: another seed of the training may differ by "
-      "more.\n");
+      "\nEach row is told apart by itself: of equally good networks, some row differs in one of "
+      "five comparisons.\n");
 }
 
 // The notes about two runs on the same pictures: what holds for both is told once.

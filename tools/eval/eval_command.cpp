@@ -6,10 +6,10 @@
 #include "engine/base/note.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
+#include "tools/cli/flags/precision_on_cpu.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/precision_on_cpu.h"
 #include "tools/common/metrics_report.h"
 #include "tools/eval/compare.h"
 #include "tools/eval/inputs/embed_data.h"
@@ -270,6 +270,8 @@ class Eval final : public Command {
       intervals = draw_intervals(context, rows.queries, measured.metrics, statistics_, common);
       const std::string few = remark_on_few(*intervals, statistics_.resample);
       if (!few.empty()) note(measured.notes.emplace_back(few));
+      const std::string ends = remark_on_ends(*intervals, statistics_.resample);
+      if (!ends.empty()) note(measured.notes.emplace_back(ends));
     }
     const Statistics statistics =
         take_statistics(context, rows, measured.metrics, intervals, statistics_, common);

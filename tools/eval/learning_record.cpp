@@ -12,7 +12,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -24,7 +23,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Empty if the file is missing or cannot be read.
 std::string contents_of(const fs::path& path) {
@@ -55,9 +53,9 @@ std::vector<std::string> lines_of(const Checkpoint& checkpoint, const std::strin
 
 RecordedSet set_of(const ordered_json& values) {
   RecordedSet set;
-  set.recall_at_1 = number_or(values, "recall_at_1", kNaN);
-  set.map_at_r = number_or(values, "map_at_r", kNaN);
-  set.jsd = number_or(values, "jsd", kNaN);
+  set.recall_at_1 = number_or(values, "recall_at_1", kUndefined);
+  set.map_at_r = number_or(values, "map_at_r", kUndefined);
+  set.jsd = number_or(values, "jsd", kUndefined);
   if (const auto counts = values.find("similarities"); counts != values.end()) {
     SimilarityCounts read = read_similarity_counts(*counts);
     set.positives = std::move(read.positives);
@@ -100,11 +98,11 @@ std::optional<LearningRecord> read_learning_record(const Checkpoint& checkpoint)
     try {
       const ordered_json entry = parse_json(line, checkpoint.path());
       if (!entry.is_object()) fail<InputError>("it is no object");
-      const double epoch = number_or(entry, "epoch", kNaN);
+      const double epoch = number_or(entry, "epoch", kUndefined);
       if (!(epoch >= 0 && epoch < 1e9)) fail<InputError>("it has no epoch");
       RecordedEpoch& next = record.epochs.emplace_back();
       next.epoch = static_cast<std::int64_t>(epoch);
-      next.loss = number_or(entry, "loss", kNaN);
+      next.loss = number_or(entry, "loss", kUndefined);
       next.held_out = set_of(entry);
       if (const auto train = entry.find("train"); train != entry.end() && train->is_object()) {
         next.training = set_of(*train);

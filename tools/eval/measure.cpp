@@ -78,6 +78,17 @@ std::string remark_on_bins(const PairMetrics& pairs) {
       deviation, pairs.neg_mean + half, PairMetrics::kJsdBinWidth);
 }
 
+// Divided by few pairs, a histogram is ragged, and so differs from the other one by chance.
+std::string remark_on_pairs(const Metrics& metrics) {
+  constexpr std::int64_t kEnough = 5000;  // the JSD of equal distributions is 0.01 there
+  const std::int64_t pairs = metrics.num_pairs_positive;
+  if (!std::isfinite(metrics.pairs.jsd) || metrics.pairs.jsd >= 0.99 || pairs >= kEnough) return "";
+  return fmt::format(
+      "the JSD of only {} is too high, the more so the fewer they are; compare it with that of as "
+      "many",
+      counted(pairs, "positive pair"));
+}
+
 // Whether all rows, of both sides, have one label.
 bool one_class(const EvaluatedRows& rows) {
   const std::vector<std::int64_t>& labels = rows.queries.set.labels;
@@ -124,8 +135,8 @@ Measured measure(const Context& context, const EvaluatedRows& rows, const Measur
                     rows.queries.name));
     note(notes.back());
   }
-  if (std::string text = remark_on_bins(metrics.pairs); !text.empty()) {
-    note(notes.emplace_back(std::move(text)));
+  for (std::string text : {remark_on_bins(metrics.pairs), remark_on_pairs(metrics)}) {
+    if (!text.empty()) note(notes.emplace_back(std::move(text)));
   }
   return {metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
           std::move(notes)};

@@ -1,7 +1,7 @@
 // Flags for eval's report, and for comparing two runs.
 #pragma once
 
-#include "tools/cli/flags.h"
+#include "tools/cli/flags/flags.h"
 
 #include <string>
 #include <vector>

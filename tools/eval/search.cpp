@@ -1,4 +1,6 @@
 #include "tools/eval/search.h"
+#include "engine/base/printable.h"
+#include "tools/cli/flags/shell_word.h"
 
 #include "data/sources/pictures.h"
 #include "engine/base/english.h"
@@ -23,6 +25,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -67,16 +70,6 @@ class Notes {
   std::vector<std::string> all;
 };
 
-// Queries are oriented as in the network's training; the index may have been embedded otherwise.
-std::string about_other_exif(const EmbeddingSet& index, const std::string& name, bool turned) {
-  const std::string now = turned ? "turn" : "ignore";
-  if (index.exif.empty() || index.exif == now) return "";
-  return fmt::format(
-      "{}: its pictures were embedded with exif={}, those of --query are with exif={}; "
-      "write it anew from data with exif={}{}",
-      name, index.exif, now, now, turned ? "" : ", or train a network on data with ,exif=turn");
-}
-
 // The name of a row of the index: its picture's path from here, or its number if the index has no
 // paths.
 std::string name_of(const DescribedRows& index, std::int64_t row) {
@@ -88,34 +81,37 @@ std::string class_of(const EmbeddingSet& index, std::int64_t row) {
   return index.classes.empty() ? std::to_string(label) : index.classes[at(label)];
 }
 
-struct Results {
-  nlohmann::json json = nlohmann::json::array();  // of each query
-  std::int64_t found_themselves = 0;              // queries that are a picture of the index
-};
-
-// Prints what was found for each query as it goes.
-Results results_of(const EvaluatedRows& searched, const Neighbours& found) {
+// Prints what was found for each query as it goes; returns the entries of the JSON.
+nlohmann::json results_of(const EvaluatedRows& searched, const Neighbours& found) {
   const DescribedRows& gallery = *searched.gallery;
-  const bool has_paths = !gallery.set.paths.empty();
-  Results out;
+  nlohmann::json out = nlohmann::json::array();
   for (std::int64_t q = 0; q < found.queries(); ++q) {
     const std::string& query = searched.queries.set.paths[at(q)];
     nlohmann::json results = nlohmann::json::array();
     print("{}\n", one_line(query));
     std::size_t place = 0;
-    bool itself = false;
     for (const Neighbour& each : found.of(q)) {
       const std::string name = name_of(gallery, each.row), of = class_of(gallery.set, each.row);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
-      if (!has_paths) continue;
-      std::error_code ignored;
-      itself = itself || std::filesystem::equivalent(name, query, ignored);
     }
-    if (itself) ++out.found_themselves;
-    out.json.push_back({{"query", query}, {"results", std::move(results)}});
+    out.push_back({{"query", query}, {"results", std::move(results)}});
   }
   return out;
+}
+
+// The number of queries that are a picture of the index, by what their paths lead to.
+std::int64_t count_in_index(const DescribedRows& queries, const DescribedRows& index) {
+  const auto real = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(path, ignored).string();
+  };
+  std::unordered_set<std::string> there;
+  for (std::int64_t row = 0; row < std::ssize(index.set.paths); ++row) {
+    there.insert(real(picture_path(index, row)));
+  }
+  return std::ranges::count_if(queries.set.paths,
+                               [&](const std::string& path) { return there.contains(real(path)); });
 }
 
 FoundPictures page_of_search(const EvaluatedRows& searched, const Neighbours& found) {
@@ -159,13 +155,14 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   // No larger batch than there are pictures.
   const Dataset listed = read_pictures(options.queries, false);
   std::optional<Checkpoint> checkpoint = open_network(network);
-  const bool turned = training_exif(*checkpoint) == "turn";
+  const std::string exif = training_exif(*checkpoint);
   CheckpointEmbedder embedder(context, *checkpoint, std::min(network.batch, listed.size()),
                               precision_of(network.precision));
   checkpoint.reset();  // as large as the embedder's parameters
   DescribedRows index = read_index(options.index, embedder, network.checkpoint);
   Notes notes;
-  notes.add(about_other_exif(index.set, index.name, turned));
+  // As the index was embedded, or else as the network was trained.
+  const bool turned = (index.set.exif.empty() ? exif : index.set.exif) == "turn";
   const Dataset pictures = read_pictures(options.queries, turned);
   if (!pictures.left_out().empty()) {
     notes.add(fmt::format("--query: left out {}", text_of(pictures.left_out())));
@@ -176,7 +173,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   queries.set.exif = turned ? "turn" : "ignore";
   const std::string rotated = note_rotated(
       pictures, 0,
-      "as in this network's training; one trained on data with ,exif=turn turns them upright");
+      "as are those of the index; from data with ,exif=turn it would have them upright");
   if (!rotated.empty()) notes.all.push_back(rotated);
   if (const std::size_t bad = embedder.bad_images().size(); bad > 0) {
     notes.all.push_back(
@@ -192,11 +189,13 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   const EvaluatedRows searched = {std::move(queries), std::move(index)};
   const Neighbours found = find_neighbours(context, searched, {.topk = neighbours.topk}, common);
 
-  Results results = results_of(searched, found);
-  if (results.found_themselves > 0) {
+  nlohmann::json results = results_of(searched, found);
+  if (const std::int64_t held = count_in_index(searched.queries, *searched.gallery); held > 0) {
     notes.add(
-        fmt::format("{}: holds {} of the {} pictures of --query itself, which find themselves",
-                    options.index, results.found_themselves, found.queries()));
+        found.queries() == 1
+            ? fmt::format("{}: holds the picture of --query, which finds itself", options.index)
+            : fmt::format("{}: holds {} of the {} pictures of --query, which find themselves",
+                          options.index, held, found.queries()));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
   if (!report.empty()) {
@@ -212,7 +211,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
                 {"checkpoint", network.checkpoint},
                 {"report", report},
                 {"skipped_images", embedder.bad_images().size()},
-                {"queries", std::move(results.json)},
+                {"queries", std::move(results)},
                 {"topk", neighbours.topk},
                 {"precision", network.precision}});
 }

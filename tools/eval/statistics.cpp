@@ -1,4 +1,5 @@
 #include "tools/eval/statistics.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
 #include "engine/base/integers.h"

@@ -1,4 +1,5 @@
 #include "tools/probe/probe_data.h"
+#include "engine/base/printable.h"
 
 #include "data/images/exif.h"
 #include "data/sources/open_dataset.h"

@@ -1,4 +1,5 @@
 #include "tools/probe/probe_image.h"
+#include "engine/base/printable.h"
 
 #include "data/images/augment.h"
 #include "data/images/decode.h"
@@ -7,8 +8,8 @@
 #include "data/images/transform.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
-#include "tools/cli/colour_values.h"
-#include "tools/cli/image_size.h"
+#include "tools/cli/flags/colour_values.h"
+#include "tools/cli/flags/image_size.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"

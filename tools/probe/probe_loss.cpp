@@ -1,4 +1,5 @@
 #include "tools/probe/probe_loss.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/error.h"
 #include "engine/system/signals.h"

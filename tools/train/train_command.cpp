@@ -4,10 +4,10 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "layers/graphs/graph_runner.h"
+#include "tools/cli/flags/precision_on_cpu.h"
+#include "tools/cli/flags/threads.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
-#include "tools/cli/precision_on_cpu.h"
-#include "tools/cli/threads.h"
 #include "tools/common/stored_settings.h"
 #include "tools/train/run/resume.h"
 #include "tools/train/settings/recipe_path.h"
@@ -72,7 +72,7 @@ class Train final : public Command {
     for (const std::string& line : without_effect(given, settings_)) note(line);
     const Device device = device_of(common);
     refuse_precision_without_gpu(device, settings_.precision);
-    if (!device.cuda) note_without_gpu(given, start);
+    device.cuda ? note_slow_precision() : note_without_gpu(given, start);
     const Context context(common.threads, device);
     if (context.on_gpu() && !settings_.plans.empty()) {
       set_plans(context, GpuPlans::read(settings_.plans));
@@ -116,6 +116,14 @@ class Train final : public Command {
     start.open_chunk = !table_.given("batch") && !table_.given("chunk");
     // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
     if (!start.open_batch) check_shares(settings_, 1, 0);
+  }
+
+  // Who has named none, in a recipe either, may not know that there are others.
+  void note_slow_precision() const {
+    if (table_.given("precision")) return;
+    note(
+        "--precision fp32 keeps off the GPU's matrix units; fp16 and bf16 take a fraction of the "
+        "time (docs/gpu.md says what they keep)");
   }
 
   void note_without_gpu(const std::set<std::string>& given, const RunStart& start) const {

@@ -1,4 +1,6 @@
 #include "tools/train/train_run.h"
+#include "engine/base/printable.h"
+#include "engine/system/usable_cores.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
@@ -33,6 +35,17 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// share: of an epoch, during which no batch was ready.
+std::string waiting_text(double share, const TrainSettings& settings) {
+  const int workers = loading_threads(settings.workers);
+  const std::string more =
+      workers < usable_cores() ? fmt::format("more --workers (now {}), ", workers) : "";
+  return fmt::format(
+      "{:.0f} % of the time no pictures were ready to train on; {}a larger --cache (now {} MiB) or "
+      "smaller files would help",
+      100 * share, more, settings.cache);
 }
 
 }  // namespace
@@ -286,6 +299,9 @@ void TrainRun::finish_epoch(double seconds, std::int64_t steps) {
   announce({});  // the evaluation is over
   save_epoch(best, std::move(trained));
   announce({});  // nothing since the last save can be lost
+  if (const double waited = timing["waited_for_images"]; steps > 0 && waited > seconds / 4) {
+    note_first("waiting", waiting_text(waited / seconds, settings_));
+  }
   if (steps > 0 && run_.epoch < settings_.epochs) {
     const double left = seconds_left(seconds, steps);
     constexpr double kWorthSaying = 60;  // seconds

@@ -96,7 +96,7 @@ std::string larger_parts(const BesideTrainer& beside, const TrainerRequest& requ
       request.held_out == nullptr ? 0 : evaluation_batch(settings, *request.held_out);
   add(beside.evaluation + loading.evaluation_ring, "evaluation", "--eval-batch", evaluated);
   add(loading.cache, "decoded pictures", "--cache", settings.cache);
-  add(loading.pictures, "pictures being decoded", "--workers", settings.workers);
+  add(loading.pictures, "pictures being decoded", "--workers", loading_threads(settings.workers));
   if (parts.empty()) return "";
   return fmt::format("; of what is needed, {}", fmt::join(parts, " and "));
 }
@@ -149,7 +149,8 @@ LoadingBytes loading_bytes(const TrainSettings& settings, const Dataset& train,
     // Turning holds a picture twice. Training's pictures stay in memory while the held-out ones are
     // read.
     const std::int64_t at_once = model_description(settings).upright ? 2 : 1;
-    bytes.pictures = settings.workers * first * (at_once + (held_out != nullptr ? 1 : 0));
+    bytes.pictures =
+        loading_threads(settings.workers) * first * (at_once + (held_out != nullptr ? 1 : 0));
   } catch (const InputError&) {
     // Then the cache is counted at its limit.
   }
@@ -174,7 +175,8 @@ std::unique_ptr<Trainer> trainer_within_memory(const TrainerRequest& request,
       options.chunk = little.chunk();
       note(fmt::format(
           "all {0} images of a batch at once do not fit in the free memory of {3}: they go through "
-          "the network {1} at a time (--chunk {1}), each computed twice{2}; --batch and --chunk "
+          "the network {1} at a time (--chunk {1}), all but the last computed twice{2}; --batch "
+          "and --chunk "
           "choose otherwise",
           settings.batch, options.chunk,
           settings.bn == "train" ? ", with batch norm's statistics of a chunk" : "",

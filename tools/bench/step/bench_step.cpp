@@ -12,7 +12,7 @@
 #include "tools/bench/timing.h"
 #include "tools/bench/tuning/time_fusions.h"
 #include "tools/bench/tuning/tune_plans.h"
-#include "tools/cli/image_size.h"
+#include "tools/cli/flags/image_size.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
@@ -77,7 +77,7 @@ class BenchStep final : public Command {
   void run(const CommonOptions& common) override {
     check_outputs({{"--tune", tune_, FileKind::kPlans}, {"--json", common.json, FileKind::kJson}},
                   {}, common.force);
-    check_image_size(spec_.arch, size_);
+    check_network_takes(spec_.arch, size_);
     if (device_of(common).cuda) {
       if (nodes_) fail<UsageError>("--nodes is for the CPU; see make profile-step for a GPU");
       if (tune_seconds_ > 0 && tune_.empty()) {

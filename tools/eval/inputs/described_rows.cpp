@@ -20,6 +20,8 @@
 namespace rk {
 namespace {
 
+namespace fs = std::filesystem;
+
 // The number of classes that occur in both sets.
 std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
   const std::set<std::int64_t> first(a.labels.begin(), a.labels.end());
@@ -34,16 +36,16 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
 std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
   if (!queries.cameras.empty() && !gallery.cameras.empty()) return 0;
   const bool by_path = !queries.paths.empty() && !gallery.paths.empty();
-  using Picture = std::pair<std::int64_t, std::string_view>;  // the label, and what tells it
+  using Picture = std::pair<std::int64_t, std::string>;  // the label, and what tells it
   const auto what_is = [&](const EmbeddingSet& set, std::int64_t row) -> Picture {
     const std::int64_t label = set.labels[at(row)];
-    if (by_path) return {label, set.paths[at(row)]};
+    if (by_path) return {label, recorded_path(set, row)};
     const std::span<const std::byte> bytes = std::as_bytes(set.values().subspan(
         static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
-    return {label, text_of(bytes)};
+    return {label, std::string(text_of(bytes))};
   };
   const auto hash = [](const Picture& picture) {
-    return std::hash<std::string_view>()(picture.second) ^ std::hash<std::int64_t>()(picture.first);
+    return std::hash<std::string>()(picture.second) ^ std::hash<std::int64_t>()(picture.first);
   };
   // Queries not found yet.
   std::unordered_map<Picture, std::int64_t, decltype(hash)> missing(0, hash);
@@ -63,13 +65,22 @@ std::int64_t count_classes(const EmbeddingSet& set) {
       std::set<std::int64_t>(set.labels.begin(), set.labels.end()).size());
 }
 
+std::string recorded_path(const EmbeddingSet& set, std::int64_t row) {
+  return (fs::path(set.paths_from) / set.paths[at(row)]).lexically_normal().string();
+}
+
 std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   const std::string& path = rows.set.paths[at(row)];
+  const std::string recorded = recorded_path(rows.set, row);
   std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) return path;
-  const std::filesystem::path file = file_and_name(rows.name).file;
-  const std::filesystem::path beside = file.parent_path() / path;
-  return std::filesystem::exists(beside, ignored) ? beside.string() : path;
+  const bool of_here = rows.set.paths_from == fs::current_path(ignored);
+  if (of_here && fs::exists(path, ignored)) return path;
+  const fs::path file = file_and_name(rows.name).file;
+  for (const fs::path& place : {rows.set.paths_from.empty() ? fs::path() : fs::path(recorded),
+                                file.parent_path() / path, fs::path(path)}) {
+    if (!place.empty() && fs::exists(place, ignored)) return place.string();
+  }
+  return recorded;
 }
 
 RowsDescription describe(const EvaluatedRows& rows) {

@@ -54,9 +54,13 @@ template <class F> auto with_views(const EvaluatedRows& rows, F&& f) {
   }
 }
 
-// The path of a row's picture, which the row must have. A path in a file is relative to the working
-// directory of the program that wrote it: taken to be the present one, else the file's folder.
+// The path of a row's picture, which the row must have, as it can be used from here. A path in a
+// file is relative to the folder in which the program ran that wrote it. If the picture is not
+// there, or the file does not say, it is looked for from the file's own folder, then from here.
 std::string picture_path(const DescribedRows& rows, std::int64_t row);
+
+// Where a row's picture was when it was embedded: an absolute path, as far as that is known.
+std::string recorded_path(const EmbeddingSet& set, std::int64_t row);
 
 // The number of classes that occur.
 std::int64_t count_classes(const EmbeddingSet& set);

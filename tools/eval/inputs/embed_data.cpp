@@ -1,4 +1,5 @@
 #include "tools/eval/inputs/embed_data.h"
+#include "tools/cli/flags/shell_word.h"
 
 #include "data/sources/known_classes.h"
 #include "data/sources/open_dataset.h"
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -152,7 +154,10 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   }
   DescribedRows rows;
   rows.set = embed_pictures(embedder, data, options, common);
-  if (!spec.path.empty()) rows.set.exif = spec.get("exif", "ignore");  // not for drawn pictures
+  if (!spec.path.empty()) {  // not for drawn pictures
+    rows.set.exif = spec.get("exif", "ignore");
+    rows.set.paths_from = std::filesystem::current_path().string();
+  }
   rows.name = options.data;
   rows.part = data.part();
   rows.text = data_text(spec, data);

@@ -1,7 +1,7 @@
 // Flags for existing embeddings.
 #pragma once
 
-#include "tools/cli/flags.h"
+#include "tools/cli/flags/flags.h"
 #include "tools/eval/inputs/described_rows.h"
 
 #include <string>

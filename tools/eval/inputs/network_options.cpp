@@ -29,7 +29,10 @@ void NetworkOptions::add_to(Flags& flags) {
       .check(file_name())
       .type_name("FILE");
   flags.add("--batch", batch, "images at a time").check(in_range(1, 1 << 16));
-  flags.add("--workers", workers, "threads that read images").check(in_range(1, 256));
+  flags
+      .add("--workers", workers,
+           "threads that read and prepare images; 0: one for each processor, at most 32")
+      .check(in_range(0, 256));
   flags
       .add("--precision", precision,
            "what the network computes in on a GPU: fp32, tf32, fp16 or bf16")

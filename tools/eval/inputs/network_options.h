@@ -1,7 +1,7 @@
 // Flags for embeddings that a network computes from pictures.
 #pragma once
 
-#include "tools/cli/flags.h"
+#include "tools/cli/flags/flags.h"
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ struct NetworkOptions {
   std::string split = "test";
   std::string save;
   std::int64_t batch = 64;
-  int workers = 2;
+  int workers = 0;
   std::string precision = "fp32";
   bool skip_bad = false;
 

@@ -34,7 +34,7 @@ class BadImageLog {
 
   // The following include this process's own new ones, without communication.
   std::vector<std::int64_t> indices(const std::vector<BadImage>& mine) const;
-  // Brings bad_files.txt up to date; returns lines for the user (UnreadableImages::update()).
+  // Brings bad_files.txt up to date; returns lines for the user (BadImageFile::update()).
   std::vector<std::string> list(const std::vector<BadImage>& mine);
 
  private:
@@ -43,7 +43,7 @@ class BadImageLog {
 
   ProcessGroup& processes_;
   const Dataset& data_;
-  UnreadableImages list_;
+  BadImageFile list_;
   std::vector<BadImage> shared_;
   std::set<std::int64_t> known_;  // the indices of shared_
 };

@@ -1,10 +1,11 @@
 #include "tools/train/settings/setting_table.h"
+#include "engine/base/printable.h"
 
 #include "engine/base/error.h"
 #include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tools/cli/cli.h"
-#include "tools/cli/other_names.h"
+#include "tools/cli/flags/other_names.h"
 
 #include <toml++/toml.h>
 

@@ -7,7 +7,7 @@
 // which suggests the nearest name.
 #pragma once
 
-#include "tools/cli/flags.h"
+#include "tools/cli/flags/flags.h"
 
 #include <nlohmann/json.hpp>
 

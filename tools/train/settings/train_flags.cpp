@@ -4,8 +4,8 @@
 #include "data/sources/open_dataset.h"
 #include "engine/base/random_stream.h"
 #include "engine/device/precision.h"
-#include "tools/cli/colour_values.h"
-#include "tools/cli/image_size.h"
+#include "tools/cli/flags/colour_values.h"
+#include "tools/cli/flags/image_size.h"
 #include "weights/architectures/registry.h"
 
 #include <fmt/format.h>
@@ -82,8 +82,9 @@ void add_data_options(SettingTable& t, TrainSettings& s) {
       "(to 1: share of the side, either way, on each axis);\n"
       "fill=border, white, black or 0 to 255: what is outside of the image then");
   t.add("workers", s.workers,
-        "threads that read and prepare images; the result does not depend on it")
-      .check(in_range(1, 256));
+        "threads that read and prepare images; 0: one for each processor, at most 32; the result "
+        "does not depend on it")
+      .check(in_range(0, 256));
   t.add("cache", s.cache, "MiB of decoded images to keep").check(in_range(0, 1 << 30));
   t.add("max-bad", s.max_bad,
         "training images that may be unreadable: 0 stops at the first, -1 allows the larger of 10 "
@@ -125,7 +126,8 @@ void add_network_options(SettingTable& t, TrainSettings& s) {
       .type_name("FILE");
   t.add("chunk", s.chunk,
         "images in memory at a time: the batch is embedded in chunks, ranked as a whole, and "
-        "back-propagated chunk by chunk, each computed twice; divides batch; 0: the whole batch, "
+        "back-propagated chunk by chunk, all but the last computed twice; divides batch; 0: the "
+        "whole batch, "
         "or, where neither this nor batch is given, what fits in memory. The same gradient, except "
         "that with --bn train the statistics are those of a chunk")
       .check(whole_number(0));

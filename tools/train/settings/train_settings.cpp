@@ -8,8 +8,9 @@
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
 #include "losses/registry.h"
-#include "tools/cli/colour_values.h"
-#include "tools/cli/image_size.h"
+#include "tools/cli/flags/colour_values.h"
+#include "tools/cli/flags/image_size.h"
+#include "tools/cli/flags/shell_word.h"
 #include "tools/train/settings/train_options.h"
 #include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
@@ -192,9 +193,14 @@ std::string automatic_bn(const TrainSettings& s) { return s.weights.empty() ? "t
 void resolve(TrainSettings& s) {
   if (s.data.empty()) {
     if (s.resume == "auto" && !s.out.empty()) {
+      const std::string recipe = (std::filesystem::path(s.out) / "settings.toml").string();
+      std::error_code ignored;
       fail<UsageError>(
-          "--data is missing, and {} holds no checkpoint to go on from; begin with all flags",
-          s.out);
+          "--data is missing, and {} holds no checkpoint to go on from; begin with all flags{}",
+          s.out,
+          std::filesystem::exists(recipe, ignored)
+              ? fmt::format(", which --recipe {} has", shell_word(recipe))
+              : "");
     }
     fail<UsageError>(
         "--data is missing; for example --data folder:photos,val_classes=0.2 or --data "
@@ -209,10 +215,11 @@ void resolve(TrainSettings& s) {
   }
   if (s.bn == "auto") s.bn = automatic_bn(s);
   if (s.image_size == 0) s.image_size = static_cast<int>(native_image_size(s.arch));
-  check_image_size(s.arch, s.image_size);
+  check_network_takes(s.arch, s.image_size);
   if (s.resize == 0) s.resize = static_cast<int>(default_resize(s.image_size));
   check_resize(s.resize, s.image_size);
   give_each_colour("--input-mean", s.input_mean);
+  note_mean_of_levels(*std::ranges::max_element(s.input_mean));
   give_each_colour("--input-std", s.input_std);
   if (s.schedule == "step" && s.drop_every <= 0) {
     fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");

@@ -27,7 +27,7 @@ struct TrainSettings {
                                     0.406};  // ImageNet's, as torchvision's weights expect
   std::vector<double> input_std = {0.229, 0.224, 0.225};
   std::string augment = "crop=resized,flip=0.5";
-  int workers = 2;
+  int workers = 0;
   std::int64_t cache = 512;  // MiB
   std::int64_t max_bad = 0;
   // Network

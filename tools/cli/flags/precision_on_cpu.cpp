@@ -1,4 +1,4 @@
-#include "tools/cli/precision_on_cpu.h"
+#include "tools/cli/flags/precision_on_cpu.h"
 
 #include "engine/base/error.h"
 

@@ -1,4 +1,4 @@
-#include "tools/cli/program_names.h"
+#include "tools/cli/flags/program_names.h"
 
 #include <filesystem>
 #include <regex>

@@ -1,4 +1,4 @@
-#include "tools/cli/flags.h"
+#include "tools/cli/flags/flags.h"
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
@@ -200,6 +200,10 @@ template <class T> Flag Flags::add(const std::string& names, T& variable, const 
   using Element = typename ElementOf<T>::Type;
   if constexpr (std::is_integral_v<Element>) option->transform(CLI::Validator(drop_zeros, ""));
   if constexpr (std::is_arithmetic_v<Element>) flag.check(representable<Element>());
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    constexpr int kMostWords = 1 << 20;
+    option->expected(1, kMostWords)->allow_extra_args(false);  // or the library splits "[album]"
+  }
   return flag;
 }
 

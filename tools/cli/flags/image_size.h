@@ -10,7 +10,7 @@
 namespace rk {
 
 // Throws UsageError if the network takes no images of that size.
-inline void check_image_size(const std::string& arch, std::int64_t size) {
+inline void check_network_takes(const std::string& arch, std::int64_t size) {
   if (const std::int64_t least = least_image_size(arch); size < least) {
     fail<UsageError>("--image-size {}: {} takes images of {} or more", size, arch, least);
   }

@@ -1,4 +1,4 @@
-#include "tools/cli/threads.h"
+#include "tools/cli/flags/threads.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"

@@ -3,6 +3,9 @@
 
 #include "engine/base/colours.h"
 #include "engine/base/error.h"
+#include "engine/base/note.h"
+
+#include <fmt/format.h>
 
 #include <string_view>
 #include <vector>
@@ -16,6 +19,13 @@ inline void give_each_colour(std::string_view flag, std::vector<double>& values)
   if (values.size() != kColours) {
     fail<UsageError>("{}: give one number, or red,green,blue", flag);
   }
+}
+
+// A note on a mean that only levels of 0 to 255 can have.
+inline void note_mean_of_levels(double mean) {
+  if (mean <= 1) return;
+  note(fmt::format("--input-mean {:g}: pixels are 0 to 1 here, not 0 to 255; {:.3g} may be meant",
+                   mean, mean / 255));
 }
 
 }  // namespace rk

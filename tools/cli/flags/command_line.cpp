@@ -1,0 +1,159 @@
+#include "tools/cli/flags/command_line.h"
+#include "tools/cli/flags/shell_word.h"
+
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+#include "engine/base/printable.h"
+#include "tools/cli/flags/help_format.h"
+#include "tools/cli/flags/other_names.h"
+#include "tools/cli/flags/program_names.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace rk {
+namespace {
+
+// The application that parsed last: the subcommand, if there is one.
+CLI::App& innermost(CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : *chosen.front();
+}
+
+// What a word without a flag may have been meant for.
+std::string what_for(const std::string& word, const CLI::App& app) {
+  std::error_code ignored;
+  const bool takes_data = app.get_option_no_throw("--data") != nullptr;
+  if (!takes_data || !std::filesystem::is_directory(word, ignored)) return "see --help";
+  return fmt::format("as data it is --data folder:{}; see --help", shell_word(word));
+}
+
+std::string usage_message(CLI::App& app, const CLI::ParseError& error) {
+  CLI::App& inner = innermost(app);
+  // Report an unknown argument first: it is a likelier mistake than the required argument that is
+  // missing because of it.
+  std::vector<std::string> unknown = app.remaining(true);
+  std::erase(unknown, "--");
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
+  if (!unknown.empty()) {
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    if (word.starts_with('-')) {
+      std::vector<std::string> flags = Flags(inner).names();
+      for (std::string& flag : flags) flag.insert(0, "--");
+      const std::string advice = name_advice(word, flags);
+      return fmt::format("{}: no such flag; {}", word,
+                         advice.starts_with("known") ? "see --help" : advice);
+    }
+    if (&inner == &app && !names.empty()) {
+      return fmt::format("{}: no such subcommand; {}", word, suggestion(word, names));
+    }
+    return fmt::format("{}: not expected here; {}", word, what_for(word, inner));
+  }
+  if (&inner == &app && !names.empty()) {
+    return fmt::format("no subcommand; give one of {}; see --help", fmt::join(names, ", "));
+  }
+  return fmt::format("{}; see --help", error.what());
+}
+
+// The value of a flag: the word that follows, null for none. Throws UsageError if that is a flag.
+std::string value_behind(const CLI::Option& flag, const std::string& word, const char* next,
+                         const CLI::App& app) {
+  const std::string value = next != nullptr ? next : "";
+  const bool follows = value.starts_with("--") && app.get_option_no_throw(value) != nullptr;
+  if (next != nullptr && !follows) return value;
+  const std::string type = flag.get_type_name();
+  const std::size_t words = type.find('{');
+  fail<UsageError>("{}: its value is missing{}{}; see --help", word,
+                   words == std::string::npos ? "" : ", one of " + type.substr(words),
+                   follows ? fmt::format(", {} follows", value) : "");
+}
+
+bool looks_like_a_flag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' &&
+         std::string_view("0123456789.").find(word[1]) == word.npos;
+}
+
+// The words that the library is to parse. It takes whatever follows a flag for its value, even
+// another flag, and then complains of the word behind that; and it joins lists ("1,2") that are
+// given twice, where the last one is to win as of all flags.
+std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::App& app) {
+  const CLI::App* inner = &app;
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+    if (argc > 1 && sub->get_name() == argv[1]) inner = sub;
+  }
+  std::vector<std::string> words;
+  std::map<const CLI::Option*, std::vector<std::string>> lists;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--") {  // what follows are no flags
+      words.insert(words.end(), argv + i, argv + argc);
+      break;
+    }
+    const std::string name = word.substr(0, word.find('='));
+    const CLI::Option* flag = word.starts_with('-') ? inner->get_option_no_throw(name) : nullptr;
+    std::vector<std::string> given = {word};
+    if (flag != nullptr && flag->get_expected_min() > 0 && name == word) {
+      given.push_back(value_behind(*flag, word, i + 1 < argc ? argv[++i] : nullptr, *inner));
+    }
+    const bool list = flag != nullptr && flag->get_delimiter() != '\0';
+    while (list && i + 1 < argc && !looks_like_a_flag(argv[i + 1])) given.emplace_back(argv[++i]);
+    if (list) {
+      lists[flag] = std::move(given);
+    } else {
+      words.insert(words.end(), given.begin(), given.end());
+    }
+  }
+  // In front, where no "--" stands before them; behind the subcommand.
+  auto at = words.begin() + (inner != &app ? 1 : 0);
+  for (const auto& [flag, given] : lists) at = words.insert(at, given.begin(), given.end());
+  return words;
+}
+
+}  // namespace
+
+CommandLine::CommandLine(const char* path, const std::string& description)
+    : app_(std::make_shared<CLI::App>(description)) {
+  app_->formatter(help_format(path));
+  app_->name(ProgramNames(path).own());
+  // If a flag is given twice the last one wins, so that one can override flags of a shell alias.
+  app_->option_defaults()->always_capture_default()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);
+  app_->set_version_flag("--version", "Rankine " RK_VERSION);
+}
+
+Flags CommandLine::flags() { return Flags(*app_); }
+
+Flags CommandLine::add_subcommand(const std::string& name, const std::string& description) {
+  app_->require_subcommand(1);
+  return Flags(*app_->add_subcommand(name, description));
+}
+
+bool CommandLine::parse(int argc, const char* const* argv, bool answers) {
+  std::vector<std::string> words = words_to_parse(argc, argv, *app_);
+  std::ranges::reverse(words);  // as the library wants them
+  try {
+    app_->parse(std::move(words));
+  } catch (const CLI::Success& success) {
+    if (answers) app_->exit(success);
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(usage_message(*app_, error));
+  }
+  return true;
+}
+
+bool CommandLine::chose(const std::string& subcommand) const {
+  return app_->got_subcommand(subcommand);
+}
+
+}  // namespace rk
