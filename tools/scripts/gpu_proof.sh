@@ -73,7 +73,7 @@ synccheck         150 s  compute-sanitizer: barriers that not all threads reach,
 resume            180 s  a run that was stopped and went on ends with the same bytes
 step-batches      400 s  as step with batch 64, 128, 256, beside PyTorch eager and its graphs
 compile-batches   540 s  as step-compile with batch 64, 128, and with its CUDA graphs
-loader             90 s  pictures from the loader into the input of a network, beside the floor of the way up
+loader             90 s  drawn pictures and photos from the loader into the input of a network, beside the floor of the way up
 profile-loss      120 s  the table of smooth_ap at N = 4096
 losses-peers      400 s  losses beside pytorch-metric-learning
 omniglot          540 s  R@1 of recipes/omniglot.toml
@@ -513,10 +513,19 @@ piece_eval() {
   "$python" tools/scripts/bench_retrieval_peers.py --bench "$bin/bench" --limit 60 --json "$results/eval.json"
 }
 
+# Drawn pictures, and photos: copies of one of usual size, because only files are decoded.
 piece_loader() {
   need_flag --precision bench loader
-  "$bin/bench" loader --data glyphs:size=224 --image-size 224 --workers "$(nproc)" --batch 256 --images 2048 \
-    --precision fp16 --device cuda --json "$results/loader.json" || fail "bench loader ended with exit code $?"
+  local photo=tests/golden/images/files/q75_420.jpg i
+  loaded() {
+    "$bin/bench" loader --data "$1" --image-size 224 --batch 256 --images 2048 --precision fp16 --device cuda \
+      --json "$results/$2.json" || fail "bench loader --data ${1%%:*} ended with exit code $?"
+  }
+  [ -e "$photo" ] || skip "$photo is missing"
+  mkdir -p "$work/photos/of"
+  for i in {0..63}; do cp "$photo" "$work/photos/of/$i.jpg"; done
+  loaded glyphs:size=224 loader
+  loaded "folder:$work/photos,splits=none" loader-photos
 }
 
 # profiled step|loss FLAGS: copies the profilers' files to table-PIECE.*; table-PIECE.txt also says what ran.

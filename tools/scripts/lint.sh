@@ -57,6 +57,7 @@ case $mode in
     shift
     layout
     if ! fetch_tidy; then
+      [ "$mode" = drawn ] || { echo "error: clang-tidy $version could not be fetched" >&2; exit 1; }
       echo "skipped: clang-tidy $version could not be fetched, so that the layout alone was looked at" >&2
       exit 0
     fi

@@ -61,6 +61,7 @@ for name in gpu_proof.sh profile.sh profile_table.py bench_pytorch.py bench_peer
   cp "tools/scripts/$name" "$root/tools/scripts/"
 done
 cp -r tests/golden/losses tests/golden/networks tests/golden/metrics "$root/tests/golden/"
+cp --parents tests/golden/images/files/q75_420.jpg "$root/"  # the loader's photo
 mkdir "$root/docs"
 cp docs/profiling.md "$root/docs/"
 cp -r recipes "$root/"
