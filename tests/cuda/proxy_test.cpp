@@ -3,6 +3,7 @@
 #include "tests/cuda/gpu.h"
 #include "tests/support/made_up.h"
 #include "tests/support/messages.h"
+#include "tests/support/parameter_id.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
@@ -36,7 +37,7 @@ class Both {
   // Both devices must refuse in the same words, `words` among them.
   void refuse(const std::string& words) {
     const std::string said = run(cpu_, *losses_[0]);
-    EXPECT_NE(said.find(words), std::string::npos) << said;
+    EXPECT_TRUE(holds(said, words));
     EXPECT_EQ(run(gpu_, *losses_[1]), said);
   }
   void take() {
@@ -125,24 +126,15 @@ TEST_F(ProxyTest, AnyOtherLengthIsTaken) {
 TEST_F(ProxyTest, TrainingEndsAsOnTheCpuAndChangesNothing) {
   constexpr std::int64_t kRows = 8;
   constexpr int kSide = 16;
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = kSide;
+  TrainerOptions options = small_trainer("nsl", kRows);
   options.batchnorm = BatchNormMode::kRunning;
-  options.loss = parse_loss("nsl");
-  options.batch = kRows;
-  options.classes = 4;
   std::vector<std::string> said;
   for (const bool cuda : {false, true}) {
     const Context context(2, Device{.cuda = cuda});
     Trainer trainer(context, options);
     trainer.step(NoiseBatch(kRows, kSide, 0).get());
     trainer.download();
-    const auto& entries = trainer.parameters().entries();
-    const auto found = std::ranges::find(entries, "proxies", &Parameters::Entry::name);
-    ASSERT_NE(found, entries.end());
-    const auto proxies = static_cast<ParameterId>(found - entries.begin());
+    const ParameterId proxies = id_of(trainer.parameters(), "proxies");
     std::fill_n(trainer.parameters().value(proxies) + 8, 8, 0.0F);
     trainer.upload();
     const std::vector<float> before(trainer.parameters().values().begin(),
@@ -157,7 +149,7 @@ TEST_F(ProxyTest, TrainingEndsAsOnTheCpuAndChangesNothing) {
     EXPECT_TRUE(std::ranges::equal(before, trainer.parameters().values()));
   }
   ASSERT_EQ(said.size(), 2U);
-  EXPECT_NE(said[0].find("proxies: row 1 is zero"), std::string::npos) << said[0];
+  EXPECT_TRUE(holds(said[0], "proxies: row 1 is zero"));
   EXPECT_EQ(said[1], said[0]);
 }
 

@@ -2,6 +2,8 @@
 // steps with momentum, so that state left behind by one step shows in the next.
 #include "engine/base/error.h"
 #include "tests/cuda/gpu.h"
+#include "tests/support/messages.h"
+#include "tests/support/parameter_id.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/thread_group.h"
 #include "tests/support/within.h"
@@ -24,19 +26,12 @@ constexpr int kSize = 16;
 constexpr std::int64_t kBatch = 16;
 
 TrainerOptions options_of(const std::string& loss, BatchNormMode mode) {
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = kSize;
+  TrainerOptions options = small_trainer(loss, kBatch);
   options.batchnorm = mode;
-  options.loss = parse_loss(loss);
   options.optimizer.kind = OptimizerKind::kSgd;
   options.optimizer.momentum = 0.9;
-  options.schedule.rate = 1e-3;
   options.learning.weight_decay = 1e-4;
   options.learning.embedding_rate = 3.0;
-  options.batch = kBatch;
-  options.classes = 4;
   return options;
 }
 
@@ -121,7 +116,7 @@ void go_on(Trainer& from, Trainer& in, const TrainerOptions& options) {
   CheckpointWriter writer(options.model, run);
   from.save(writer);
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "last.h5").string();
+  const std::string path = folder.in("last.h5");
   write_atomic(path, writer.finish());
   EXPECT_TRUE(in.load(Checkpoint(path)));
 }
@@ -366,7 +361,7 @@ TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
     } catch (const DivergedError& error) {
       said = error.what();
     }
-    EXPECT_NE(said.find("in step 2 (batch 7 of epoch 1)"), std::string::npos) << said;
+    EXPECT_TRUE(holds(said, "in step 2 (batch 7 of epoch 1)"));
     EXPECT_TRUE(std::ranges::equal(trainer.last_batch().indices, bad.indices));
     EXPECT_EQ(trainer.steps(), 1);
     trainer.download();
@@ -392,10 +387,7 @@ TEST_F(GpuStepTest, AProxyThatIsTooLargeChangesNothing) {
   const Context gpu = gpu_context();
   Trainer trainer(gpu, options);
   trainer.download();
-  const auto& entries = trainer.parameters().entries();
-  const auto proxies = std::ranges::find(entries, "proxies", &Parameters::Entry::name);
-  ASSERT_NE(proxies, entries.end());
-  trainer.parameters().value(static_cast<ParameterId>(proxies - entries.begin()))[3] = 2e10F;
+  trainer.parameters().value(id_of(trainer.parameters(), "proxies"))[3] = 2e10F;
   trainer.upload();
   const std::vector<float> start(trainer.parameters().values().begin(),
                                  trainer.parameters().values().end());

@@ -5,6 +5,7 @@
 #include "layers/networks/network.h"
 #include "tests/cuda/gpu.h"
 #include "tests/cudnn/described_graph.h"
+#include "tests/support/messages.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ TEST_F(GpuDescribed, GraphsAreBuiltForItAsForTheGpuItself) {
     file.flush();
     ASSERT_TRUE(file) << path << " cannot be written";
   }
-  EXPECT_NE(gpu.json.find(report.cards.at(0).name), std::string::npos) << gpu.json;
+  EXPECT_TRUE(holds(gpu.json, report.cards.at(0).name));
   Graph graph(Precision::kFp16);
   const auto x = graph.read(GraphRole::kX, {64, 56, 56, 64});
   const auto w = graph.read(GraphRole::kW, {64, 3, 3, 64});

@@ -7,6 +7,7 @@
 // only one of each kind and precision is compiled; the others are only accepted. RK_CUDNN_COMPILE=1
 // compiles all of them (half an hour).
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "engine/device/context.h"
 #include "engine/system/dynamic_library.h"
 #include "engine/system/read_file.h"
@@ -61,7 +62,7 @@ constexpr std::array<Gpu, 3> kGpus = {{{"a100", 80}, {"h100", 90}, {"h200", 90}}
 GpuDescription described(const Gpu& gpu) {
   const auto json =
       read_file(fmt::format("{}/{}.json", RK_GPU_DESCRIPTIONS, gpu.name), std::size_t{1} << 20);
-  return {{reinterpret_cast<const char*>(json.data()), json.size()}, gpu.compute_capability};
+  return {std::string(text_of(json)), gpu.compute_capability};
 }
 
 using Graphs = std::map<std::string, Graph>;  // by text

@@ -24,15 +24,15 @@ std::vector<std::uint8_t> run(const Image& image, const AugmentOptions& options,
   return out;
 }
 
-std::vector<std::uint8_t> bytes_of(const Image& image) {
+std::vector<std::uint8_t> pixels_of(const Image& image) {
   return {image.data(), image.data() + image.bytes()};
 }
 
 TEST(Augment, NoneIsEvaluationsTransform) {
   for (const auto& [width, height] : {std::pair{50, 37}, {20, 90}, {33, 33}}) {
     const Image image = noise_image(width, height, 1);
-    EXPECT_EQ(run(image, center_crop(24, 28)), bytes_of(apply({28, 0, 0, 24}, image)));
-    EXPECT_EQ(run(image, center_crop(24, 28, true)), bytes_of(apply({0, 28, 28, 24}, image)));
+    EXPECT_EQ(run(image, center_crop(24, 28)), pixels_of(apply({28, 0, 0, 24}, image)));
+    EXPECT_EQ(run(image, center_crop(24, 28, true)), pixels_of(apply({0, 28, 28, 24}, image)));
   }
 }
 
@@ -79,7 +79,7 @@ TEST(Augment, FlipComesHalfTheTime) {
   AugmentOptions options = center_crop(8, 8);
   options.flip = 0.5;
   const Image image = noise_image(8, 8, 1);
-  const auto straight = bytes_of(image);
+  const auto straight = pixels_of(image);
   int flips = 0;
   for (int i = 0; i < 1000; ++i)
     flips += run(image, options, augment_random(0, 0, i, 0)) != straight;
@@ -212,7 +212,7 @@ TEST(Affine, IdentityKeepsEveryByte) {
   const Image image = noise_image(17, 17, 1);
   std::vector<std::uint8_t> out(image.bytes());
   warp_affine(image.data(), out.data(), 17, inverse_affine(17, 0, 0, 1, 0, 0), {});
-  EXPECT_EQ(out, bytes_of(image));
+  EXPECT_EQ(out, pixels_of(image));
 }
 
 TEST(Affine, QuarterTurnsMovePixelsExactly) {
@@ -461,9 +461,9 @@ TEST(Affine, ProbabilityZeroAppliesNone) {
   AugmentOptions options = center_crop(16, 16);
   options.rotation = 45;
   const Image image = noise_image(16, 16, 1);
-  EXPECT_NE(run(image, options), bytes_of(image));
+  EXPECT_NE(run(image, options), pixels_of(image));
   options.affine = 0;
-  EXPECT_EQ(run(image, options), bytes_of(image));
+  EXPECT_EQ(run(image, options), pixels_of(image));
 }
 
 TEST(AugmentFlag, ReadsAndWritesEveryValue) {

@@ -1,6 +1,7 @@
 #include "data/images/encode_png.h"
 
 #include "data/images/decode.h"
+#include "engine/base/text_of.h"
 #include "tests/data/picture_folder.h"
 
 #include <gtest/gtest.h>
@@ -11,11 +12,6 @@
 
 namespace rk {
 namespace {
-
-std::string png_of(const Image& image) {
-  const std::vector<std::byte> bytes = encode_png(image);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 bool is_ours(const std::string& bytes) {
   std::istringstream file(bytes);
@@ -34,7 +30,7 @@ TEST(EncodePng, PixelsComeBack) {
 }
 
 TEST(EncodePng, SaysWhoWroteIt) {
-  const std::string ours = png_of(noise_image(8, 8, 7));
+  const std::string ours(text_of(encode_png(noise_image(8, 8, 7))));
   EXPECT_TRUE(is_ours(ours));
   const std::size_t writer = ours.find("Rankine");
   ASSERT_NE(writer, std::string::npos);

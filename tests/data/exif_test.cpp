@@ -1,11 +1,13 @@
 // Tests of the EXIF orientation: on files made from parts, against a plain reader that throws at
 // every end, and on hostile bytes in memory that ends where the file does.
 #include "data/images/exif.h"
+#include "engine/base/sanitizers.h"
 
 #include "data/images/encode_png.h"
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tests/data/picture_folder.h"
 #include "tests/data/png_chunk.h"
@@ -23,7 +25,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -369,18 +370,16 @@ TEST(Exif, TurningThereAndBackIsNothing) {
 // Neither two copies of a picture beside its file's bytes, nor two of one that keeps its sides.
 // Each way is compared with reading alone, which holds the file and one picture.
 TEST(Exif, TurningTakesNoMoreMemoryThanItNeeds) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers keep what was freed";
+  if (RK_SANITIZED) GTEST_SKIP() << "sanitizers keep what was freed";
   const TemporaryFolder folder;
   // beside: bytes of the file that say nothing of its pixels.
   const auto expect_no_more = [&](int side, int orientation, std::size_t beside) {
     Image image(side, side);
     std::memset(image.data(), 7, image.bytes());
-    const std::vector<std::byte> bytes = encode_png(image);
-    const std::string png =
-        rotated_png({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, orientation);
+    const std::string png = rotated_png(text_of(encode_png(image)), orientation);
     folder.write("photo.png",
                  png.substr(0, 33) + png_chunk("iTXt", std::string(beside, 'x')) + png.substr(33));
-    const std::string path = (folder.path() / "photo.png").string();
+    const std::string path = folder.in("photo.png");
     const auto peak = [&](bool upright) { return peak_bytes([&] { read_photo(path, upright); }); };
     EXPECT_LT(peak(true), peak(false) + static_cast<std::int64_t>(image.bytes() / 2))
         << orientation;
@@ -393,20 +392,18 @@ TEST(Exif, TurningTakesNoMoreMemoryThanItNeeds) {
 
 // The file may be good, so that it must not count as a bad picture.
 TEST(Exif, WithoutMemoryToTurnTheSystemIsBlamed) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers reserve more addresses than any limit";
+  if (RK_SANITIZED) GTEST_SKIP() << "sanitizers reserve more addresses than any limit";
   Image image(8000, 8000);
   const LittleMemory little(std::int64_t{64} << 20);
   const std::string why =
       message_if_any<SystemError>([&] { (void)turn_upright(std::move(image), 6, "photo.jpg"); });
-  EXPECT_TRUE(holds(why, "photo.jpg: its 8000 x 8000 pixels take 183 MiB")) << why;
+  EXPECT_TRUE(holds(why, "photo.jpg: its 8000 x 8000 pixels take 183 MiB"));
 }
 
 TEST(Exif, FoldersTurnWhereAskedAndCountElsewhere) {
   const PictureFolder folder;
   folder.classes("c", 1, 2);
-  std::ifstream file(folder.path() / "c0/0.png", std::ios::binary);
-  const std::string drawn(std::istreambuf_iterator<char>(file), {});
-  folder.write("c0/0.png", rotated_png(drawn));
+  folder.write("c0/0.png", rotated_png(file_text(folder.in("c0/0.png"))));
 
   const Dataset stored = open_dataset(folder.spec(), Split::kTrain);
   EXPECT_EQ(stored.load(0).width(), 24);

@@ -4,11 +4,13 @@
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
+#include "engine/system/usable_cores.h"
 #include "tests/data/picture_folder.h"
 #include "tests/support/messages.h"
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -175,6 +177,11 @@ TEST(Loader, EndsWhereAskedAndOtherwiseNever) {
 }
 
 // Ends without a hang, and with nothing that a sanitizer would find.
+TEST(Loader, TakesTheThreadsThatTheMachineHas) {
+  EXPECT_EQ(loading_threads(5), 5);
+  EXPECT_EQ(loading_threads(0), std::min(usable_cores(), 32));
+}
+
 TEST(Loader, MayBeLeftAtAnyTime) {
   const Dataset data = open_dataset(kGlyphs, Split::kTrain);
   const auto sampler = make_sampler("pk:k=3", data, 12, 5);
@@ -505,7 +512,7 @@ class SlowSource : public ImageSource {
 TEST(Loader, TheTimeThatNextWaitsIsCounted) {
   std::vector<DataItem> items;
   for (std::int64_t i = 0; i < 4; ++i) items.push_back({"", i, 0});
-  const Dataset data("slow", items, {{"a", -1, 0}}, {}, std::make_shared<SlowSource>());
+  const Dataset data("slow", items, {{"a", -1}}, {}, std::make_shared<SlowSource>());
   const auto sampler = make_sequential(data, 2);
   Loader loader(data, *sampler, center_crop(8, 8), {.workers = 1});
   EXPECT_EQ(loader.waited_seconds(), 0);
@@ -532,8 +539,7 @@ class BrokenSource : public ImageSource {
 TEST(Loader, OtherErrorsOfWorkersComeOutOfNext) {
   std::vector<DataItem> items;
   for (std::int64_t i = 0; i < 12; ++i) items.push_back({"", i, i / 6});
-  const Dataset data("broken", items, {{"a", -1, 0}, {"b", -1, 0}}, {},
-                     std::make_shared<BrokenSource>());
+  const Dataset data("broken", items, {{"a", -1}, {"b", -1}}, {}, std::make_shared<BrokenSource>());
   const auto sampler = make_sequential(data, 4);
   Loader loader(data, *sampler, center_crop(8, 8), {.workers = 4});
   EXPECT_EQ(loader.next()->index, 0);

@@ -30,7 +30,7 @@ class PictureFolder : public TemporaryFolder {
 
   void picture(const std::string& name, std::uint64_t seed, int width = 24, int height = 18) const {
     const std::vector<std::byte> png = encode_png(noise_image(width, height, seed));
-    write(name, {reinterpret_cast<const char*>(png.data()), png.size()});
+    write(name, png);
   }
 
   // prefix0/0.png ..., `images` in each of `classes`.

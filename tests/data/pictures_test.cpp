@@ -28,7 +28,7 @@ TEST(Pictures, FilesAndFoldersInTheOrderGiven) {
 TEST(Pictures, WhatCannotBeReadIsNamed) {
   const PictureFolder folder;
   const auto why = [&](const std::string& name) {
-    return message_of<InputError>([&] { read_pictures({(folder.path() / name).string()}, false); });
+    return message_of<InputError>([&] { read_pictures({folder.in(name)}, false); });
   };
   EXPECT_TRUE(holds(why("none.png"), "none.png: is not there; check the path"));
   std::filesystem::create_symlink("loop.png", folder.path() / "loop.png");

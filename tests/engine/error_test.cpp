@@ -33,7 +33,7 @@ TEST(Printable, EndsWithAWholeCharacter) {
   const std::string letters(199, 'a');
   EXPECT_EQ(printable(letters + "bc"), letters + "b");
   EXPECT_EQ(printable(letters + "\u00e9"), letters);  // two bytes, of which one would fit
-  EXPECT_EQ(printable("\u00e9\n"), "\u00e9\\x0a");
+  EXPECT_EQ(printable("\u00e9\n"), "\u00e9\\n");
   EXPECT_EQ(printable(""), "");
 }
 

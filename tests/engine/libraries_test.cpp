@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 class CudaLibraries : public testing::Test {
  protected:
-  std::string at(const std::string& path) const { return (machine_.path() / path).string(); }
+  std::string at(const std::string& path) const { return machine_.in(path); }
   std::string folder(const std::string& path) const {
     fs::create_directories(at(path));
     return at(path);
@@ -101,8 +101,7 @@ TEST_F(CudaLibraries, WhatIsNoLibraryIsPassedOver) {
   EXPECT_EQ(load_library(kName, {.named = {}, .usual = {at("a"), at("b")}}).path(), b);
   const DynamicLibrary none = load_library(kName, {.named = {at("a")}, .usual = {}});
   EXPECT_EQ(none.handle(), nullptr);
-  EXPECT_TRUE(holds(none.problem(), "; what was found is none: " + at("a/") + kName))
-      << none.problem();
+  EXPECT_TRUE(holds(none.problem(), "; what was found is none: " + at("a/") + kName));
 }
 
 TEST_F(CudaLibraries, ARefusalNamesEveryPlace) {

@@ -32,10 +32,6 @@ constexpr ParserLimits kLimits = {.memory_bytes = std::uint64_t{64} << 20, .cpu_
 constexpr std::uint64_t kWait = 60;  // seconds
 constexpr std::size_t kSlot = std::size_t{64} << 10;
 
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }

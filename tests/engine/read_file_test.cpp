@@ -38,10 +38,10 @@ TEST_F(ReadFile, ExistsUnlessTheSystemSaysOtherwise) {
   std::ofstream(path) << "12345";
   EXPECT_TRUE(file_exists(path.string()));
   EXPECT_TRUE(file_exists(folder_.path().string()));
-  EXPECT_FALSE(file_exists((folder_.path() / "six").string()));
+  EXPECT_FALSE(file_exists(folder_.in("six")));
   EXPECT_FALSE(file_exists((path / "below").string()));
   fs::create_symlink("circle", folder_.path() / "circle");
-  EXPECT_THROW(file_exists((folder_.path() / "circle").string()), InputError);
+  EXPECT_THROW(file_exists(folder_.in("circle")), InputError);
 }
 
 // Failures of the system are told apart from faults of the file.
@@ -69,7 +69,7 @@ TEST_F(ReadFile, TheSystemsFailuresAreTheirOwn) {
             "/proc/self/mem: cannot be read (Input/output error); check the disk or the network "
             "mount");
   try {
-    read_file((folder_.path() / "none").string(), 5);
+    read_file(folder_.in("none"), 5);
     ADD_FAILURE();
   } catch (const SystemError&) {
     ADD_FAILURE() << "a file that is not there is no failure of the system";
@@ -83,7 +83,7 @@ TEST_F(ReadFile, RefusesWhatIsNoFile) {
   EXPECT_THROW(read_file(pipe.string(), 10), InputError);  // and does not wait for a writer
   EXPECT_THROW(read_file(folder_.path().string(), 10), InputError);
   EXPECT_THROW(read_file("/dev/zero", 10), InputError);
-  EXPECT_THROW(read_file((folder_.path() / "none").string(), 10), InputError);
+  EXPECT_THROW(read_file(folder_.in("none"), 10), InputError);
 }
 
 TEST_F(ReadFile, ReadsAnEmptyFile) {

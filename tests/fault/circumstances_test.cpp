@@ -1,8 +1,8 @@
 // Runs under unusual circumstances: clocks that jump, numbers written with commas, containers with
 // less than their machine has, no /proc, hardly any /dev/shm. Each run must give the same bits as
 // on a plain machine, or say what is missing.
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
-#include "weights/hdf5/file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -31,10 +31,11 @@ class Circumstances : public TrainProgram {
 
 // The clock jumps back or forth at every reading, by up to an hour and by up to decades.
 TEST_F(Circumstances, TheWallClockMayJump) {
+  const auto with_clock = [](const std::string& seconds, const Words& words) {
+    return joined({"/usr/bin/env", "RK_CLOCK=" + seconds}, words);
+  };
   for (const char* seconds : {"3600", "1200000000"}) {
-    Words words = with_faults(on_pictures(seconds), "");
-    words.insert(words.begin() + 1, std::string("RK_CLOCK=") + seconds);
-    const Finished done = run(words);
+    const Finished done = run(with_clock(seconds, with_faults(on_pictures(seconds), "")));
     ASSERT_EQ(done.code, 0) << done.err;
     for (const json& line : metrics(seconds)) {
       EXPECT_GT(line["eval_seconds"], 0.0);
@@ -46,17 +47,14 @@ TEST_F(Circumstances, TheWallClockMayJump) {
     expect_plain(seconds);
   }
   // A signal still stops the run after the step at hand and a save, and the run can be resumed.
-  Words words = with_faults(on_pictures("stopped", {}, 8), at_batch(5, true, "s15"));
-  words.insert(words.begin() + 1, "RK_CLOCK=1200000000");
-  EXPECT_EQ(run(words).code, 143);
+  const Words stopped = with_faults(on_pictures("stopped", {}, 8), at_batch(5, true, "s15"));
+  EXPECT_EQ(run(with_clock("1200000000", stopped)).code, 143);
   EXPECT_EQ(resume("stopped").code, 0);
 }
 
 // Reading must take no lock: file systems may have none, and another process may hold the file's.
 TEST_F(Circumstances, ReadingTakesNoLock) {
-  const Words eval = {
-      RK_BIN "/eval", "--checkpoint", in("plain/last.h5"), "--data", "folder:" + in("pics"),
-      "--split",      "test",         "--threads",         "2"};
+  const Words eval = evaluating("plain/last.h5", {"--split", "test"});
   const Finished without = run(with_faults(eval, fmt::format("flock,0,0,{},", ENOLCK)));
   EXPECT_EQ(without.code, 0) << without.err;
   const int held = ::open(in("plain/last.h5").c_str(), O_RDONLY | O_CLOEXEC);
@@ -69,9 +67,7 @@ TEST_F(Circumstances, ReadingTakesNoLock) {
 // OpenMP may give fewer threads than asked for; a run must not wait for threads that never come.
 TEST_F(Circumstances, OpenMpMayGiveFewerThreads) {
   const auto with = [&](const std::string& variable, const std::string& out) {
-    Words words = on_pictures(out);
-    words.insert(words.begin(), {"/usr/bin/env", variable, "timeout", "-s", "KILL", "60"});
-    return run(words);
+    return run(joined({"/usr/bin/env", variable, "timeout", "-s", "KILL", "60"}, on_pictures(out)));
   };
   for (const char* variable : {"OMP_DYNAMIC=true", "OMP_MAX_ACTIVE_LEVELS=0"}) {
     const Finished done = with(variable, variable);
@@ -80,7 +76,7 @@ TEST_F(Circumstances, OpenMpMayGiveFewerThreads) {
   }
   const Finished done = with("OMP_THREAD_LIMIT=1", "limited");
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_NE(done.err.find("OpenMP gives 1 of 2 threads"), std::string::npos) << done.err;
+  EXPECT_TRUE(holds(done.err, "OpenMP gives 1 of 2 threads"));
 }
 
 // Locales with decimal commas, and with other rules for capitals than English.
@@ -92,34 +88,22 @@ class Locales : public Circumstances {
         run({"/usr/bin/env", "localedef", "-i", language, "-f", "UTF-8", in(language + ".UTF-8")});
     return done.code == 0;
   }
-  Words under(const std::string& language, Words words) const {
-    words.insert(words.begin(), {"/usr/bin/env", "LOCPATH=" + folder_.path().string(),
-                                 "LC_ALL=" + language + ".UTF-8", "LANG=" + language + ".UTF-8"});
-    return words;
+  Words under(const std::string& language, const Words& words) const {
+    return joined({"/usr/bin/env", "LOCPATH=" + folder_.path().string(),
+                   "LC_ALL=" + language + ".UTF-8", "LANG=" + language + ".UTF-8"},
+                  words);
   }
 };
 
 TEST_F(Locales, ChangeNoNumberAndNoName) {
   folder_.write("recipe.toml", "lr = 0.00125\nloss = \"smooth_ap:tau=0.02\"\nmomentum = 0.5\n");
   const auto training = [&](const std::string& out) {
-    Words words = on_pictures(out, {"--json", in(out + ".json"), "--recipe", in("recipe.toml"),
-                                    "--input-mean", "0.45,0.5,0.55"});
-    const auto flag = std::find(words.begin(), words.end(), "--lr");
-    words.erase(flag, flag + 2);
-    return words;
+    return without(on_pictures(out, {"--json", in(out + ".json"), "--recipe", in("recipe.toml"),
+                                     "--input-mean", "0.45,0.5,0.55"}),
+                   "--lr");
   };
   const auto eval = [&](const std::string& out) {
-    return Words{RK_BIN "/eval",
-                 "--checkpoint",
-                 in(out + "/last.h5"),
-                 "--data",
-                 "folder:" + in("pics"),
-                 "--split",
-                 "test",
-                 "--threads",
-                 "2",
-                 "--json",
-                 in(out + ".eval.json")};
+    return evaluating(out + "/last.h5", {"--split", "test", "--json", in(out + ".eval.json")});
   };
   const Finished here = run(training("C"));
   ASSERT_EQ(here.code, 0) << here.err;
@@ -172,36 +156,19 @@ class Containers : public Circumstances {
     folder_.write("groups/memory/memory.usage_in_bytes", "1048576\n");
     return "mount --bind " + in("groups") + " /sys/fs/cgroup";
   }
-  std::vector<float> weights(const std::string& out) const {
-    const Hdf5Reader file(in(out + "/last.h5"));
-    std::vector<float> all;
-    for (const std::string& path : file.datasets("/weights")) {
-      if (file.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
-      const std::vector<float> values = file.read<float>(path);
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    EXPECT_GT(all.size(), 270'000U);  // ResNet-20's
-    return all;
-  }
-  Words without_threads(Words words) const {
-    const auto flag = std::find(words.begin(), words.end(), "--threads");
-    words.erase(flag, flag + 2);
-    return words;
-  }
 };
 
 TEST_F(Containers, WithoutProcRunsTheSame) {
   const Finished done = inside("mount -t tmpfs none /proc", on_pictures("run"));
   ASSERT_EQ(done.code, 0) << done.err;
   // Only the weights are compared: the file also names the processor, unknown without /proc.
-  EXPECT_EQ(weights("run"), weights("plain"));
-  const Finished resumed =
-      inside("mount -t tmpfs none /proc",
-             {RK_BIN "/train", "--out", in("run"), "--resume", "auto", "--epochs", "3"});
+  const std::vector<float> values = weights("run/last.h5");
+  EXPECT_GT(values.size(), 270'000U);  // ResNet-20's
+  EXPECT_EQ(values, weights("plain/last.h5"));
+  const Finished resumed = inside("mount -t tmpfs none /proc", resuming("run", {"--epochs", "3"}));
   EXPECT_EQ(resumed.code, 0) << resumed.err;
-  const Finished eval = inside("mount -t tmpfs none /proc",
-                               {RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data",
-                                "folder:" + in("pics"), "--split", "test", "--threads", "2"});
+  const Finished eval =
+      inside("mount -t tmpfs none /proc", evaluating("run/last.h5", {"--split", "test"}));
   EXPECT_EQ(eval.code, 0) << eval.err;
 }
 
@@ -210,14 +177,12 @@ TEST_F(Containers, SharedMemoryOfAPageIsEnough) {
   const Finished done = inside(small, on_pictures("run"));
   ASSERT_EQ(done.code, 0) << done.err;
   expect_plain("run");
-  const Finished eval =
-      inside(small, {RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data",
-                     "folder:" + in("pics"), "--split", "test", "--threads", "2"});
+  const Finished eval = inside(small, evaluating("run/last.h5", {"--split", "test"}));
   EXPECT_EQ(eval.code, 0) << eval.err;
 }
 
 TEST_F(Containers, LimitsOfProcessorsAndMemoryAreThoseOfTheContainer) {
-  const Finished one = inside(groups("50000", "max"), without_threads(on_pictures("one")));
+  const Finished one = inside(groups("50000", "max"), without(on_pictures("one"), "--threads"));
   ASSERT_EQ(one.code, 0) << one.err;
   const json start = json::parse(file_text(in("one/run.json"))).at("starts")[0];
   EXPECT_TRUE(holds(start["environment"], ", 1 thread"));

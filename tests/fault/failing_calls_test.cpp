@@ -4,6 +4,7 @@
 // with a dozen calls each; 0: every call of every combination (`make test-faults`).
 #include "tests/fault/amount.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
 
@@ -57,9 +58,9 @@ class FailingCalls : public TrainProgram {
       folder_.classes("few/train/c", 4, 4);
       folder_.classes("few/test/t", 2, 2);
     }
-    Words words = {"--data", "folder:" + in("few"), "--cache", "0", "--workers",
-                   "1",      "--momentum",          "0.9"};
-    words.insert(words.end(), more.begin(), more.end());
+    const Words words = joined(
+        {"--data", "folder:" + in("few"), "--cache", "0", "--workers", "1", "--momentum", "0.9"},
+        more);
     return command(out, words, 1);
   }
   std::string faults(const Kind& kind, long number) const {
@@ -82,9 +83,8 @@ class FailingCalls : public TrainProgram {
   Finished run_counting(const Kind& kind, bool goes_on, long number, Counts& counts) const {
     prepare(goes_on);
     fs::remove(in("counts"));
-    Words words = with_faults(situation(goes_on), faults(kind, number));
-    words.insert(words.begin() + 1, "RK_COUNTS=" + in("counts"));
-    const Finished end = run(words);
+    const Words words = with_faults(situation(goes_on), faults(kind, number));
+    const Finished end = run(joined({"/usr/bin/env", "RK_COUNTS=" + in("counts")}, words));
     std::ifstream(in("counts")) >> counts.seen >> counts.failed;
     return end;
   }
@@ -106,7 +106,7 @@ class FailingCalls : public TrainProgram {
     const std::regex line("(^|\n)error: ");
     const auto lines = std::distance(std::sregex_iterator(end.err.begin(), end.err.end(), line),
                                      std::sregex_iterator());
-    EXPECT_EQ(end.err.find("internal"), std::string::npos) << end.err;
+    EXPECT_FALSE(holds(end.err, "internal")) << end.err;
     if (end.code == 0) {
       EXPECT_EQ(lines, 0) << end.err;
     } else {
@@ -125,7 +125,7 @@ class FailingCalls : public TrainProgram {
     EXPECT_EQ(best_epoch("run"), best_epoch("straight")) << end.err;
     EXPECT_EQ(metrics("run").size(), 3U);
     for (const auto& entry : fs::directory_iterator(in("run"))) {
-      EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+      EXPECT_FALSE(holds(entry.path().filename().string(), ".tmp.")) << entry.path();
     }
     ++tried_;
   }

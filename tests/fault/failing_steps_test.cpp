@@ -1,6 +1,7 @@
 // A training step that fails half done, because oneDNN gets no memory for one of its products: what
 // the step has changed by then must not be saved, and the run, resumed from the last save, must end
 // in the bits of an undisturbed one.
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
 
@@ -25,9 +26,8 @@ class FailingSteps : public TrainProgram {
   // equally many, and nothing between the steps makes any. 0: on this processor oneDNN's products
   // take all their memory beforehand.
   int requests_of_a_step(const Words& more) const {
-    Words words = with_faults(command("straight", more, kBatches), no_memory(1'000'000'000));
-    words.insert(words.begin() + 1, "RK_COUNTS=" + in("counts"));
-    EXPECT_EQ(run(words).code, 0);
+    const Words words = with_faults(command("straight", more, kBatches), no_memory(1'000'000'000));
+    EXPECT_EQ(run(joined({"/usr/bin/env", "RK_COUNTS=" + in("counts")}, words)).code, 0);
     const int all = std::stoi(file_text(in("counts")));
     EXPECT_EQ(all % kSteps, 0);
     return all / kSteps;

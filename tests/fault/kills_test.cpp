@@ -4,8 +4,10 @@
 // processes. Each way of training is killed RK_KILLS times (`make test-kills KILLS=100`); if a run
 // ends before that, another one begins.
 #include "tests/fault/amount.h"
+#include "tests/support/messages.h"
 #include "tests/support/mpi_run.h"
 #include "tests/support/random_seed.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 
 #include <signal.h>
@@ -43,7 +45,7 @@ class Kills : public TrainProgram, public testing::WithParamInterface<Way> {
     EXPECT_TRUE(same_file("straight/best.h5", "killed/best.h5"));
     EXPECT_EQ(metrics("killed").size(), 3U);
     for (const auto& entry : fs::directory_iterator(in("killed"))) {
-      EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+      EXPECT_FALSE(holds(entry.path().filename().string(), ".tmp.")) << entry.path();
     }
     fs::remove_all(in("killed"));
   }
@@ -99,17 +101,13 @@ INSTANTIATE_TEST_SUITE_P(
 class KillsOfProcesses : public Kills {
  protected:
   void SetUp() override {
-    if (!has_mpi()) GTEST_SKIP() << "this build has no MPI (libopenmpi-dev)";
+    if (!has_mpiexec()) GTEST_SKIP() << "this build has no MPI (libopenmpi-dev)";
   }
   Words started(const std::string& out, int victim, const std::string& faults) const {
-    Words words = mpiexec(1);
-    for (int process = 0; process < 2; ++process) {
-      if (process > 0) words.insert(words.end(), {":", "-n", "1"});
-      Words train = training(out);
-      if (process == victim) train = with_faults(train, faults);
-      words.insert(words.end(), train.begin(), train.end());
-    }
-    return words;
+    const auto process = [&](int rank) {
+      return rank == victim ? with_faults(training(out), faults) : training(out);
+    };
+    return joined(joined(mpiexec(1), process(0)), joined({":", "-n", "1"}, process(1)));
   }
 };
 

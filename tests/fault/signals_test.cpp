@@ -46,21 +46,8 @@ TEST_F(SignalsAtTheWorstMoment, TwoInASaveLeaveTheFormerCheckpoint) {
 TEST_F(SignalsAtTheWorstMoment, AnEvaluationWritesNothing) {
   ASSERT_EQ(run(on_pictures("run", {"--epochs", "1"}, 1)).code, 0);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
-    const Words eval = {RK_BIN "/eval",
-                        "--checkpoint",
-                        in("run/last.h5"),
-                        "--data",
-                        "folder:" + in("pics"),
-                        "--split",
-                        "test",
-                        "--threads",
-                        "2",
-                        "--json",
-                        in("e.json"),
-                        "--save-embeddings",
-                        in("e.h5"),
-                        "--batch",
-                        "4"};
+    const Words eval = evaluating("run/last.h5", {"--split", "test", "--json", in("e.json"),
+                                                  "--save-embeddings", in("e.h5"), "--batch", "4"});
     const Finished end = run(with_faults(eval, fmt::format("open,9,1,s{},/pics/test/", signal)));
     EXPECT_EQ(end.code, 128 + signal) << end.err;
     EXPECT_FALSE(fs::exists(in("e.json")));

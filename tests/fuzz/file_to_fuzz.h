@@ -2,6 +2,7 @@
 // every run overwrites.
 #pragma once
 
+#include "engine/base/text_of.h"
 #include "tests/support/temporary_folder.h"
 
 #include <cstddef>
@@ -14,10 +15,9 @@ namespace rk {
 
 inline std::string file_to_fuzz(std::span<const std::byte> bytes) {
   static const TemporaryFolder folder;
-  std::string path = folder.path() / "input";
+  std::string path = folder.in("input");
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
+  file << text_of(bytes);
   if (!file.flush()) std::abort();  // disk full: the run would read other bytes
   return path;
 }

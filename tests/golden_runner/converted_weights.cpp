@@ -1,11 +1,12 @@
 #include "tests/golden_runner/converted_weights.h"
 
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "tests/golden_runner/network_cases.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torchvision.h"
 #include "tests/support/weights/keras_writer.h"
 #include "tests/support/weights/torch_writer.h"
+#include "tests/support/weights/torchvision.h"
 #include "weights/atomic_file.h"
 #include "weights/foreign/weight_files.h"
 
@@ -106,10 +107,6 @@ std::string first_difference(const Checkpoint& read, const std::vector<NamedShap
   return "";
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
 }  // namespace
 
 const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim,
@@ -125,7 +122,7 @@ const Checkpoint& ConvertedWeights::of(const std::string& arch, std::int64_t dim
   // ones.
   const auto take = [&](const std::string& kind, const std::string& file,
                         std::span<const std::byte> bytes) {
-    const std::string path = (folder.path() / file).string();
+    const std::string path = folder.in(file);
     write_atomic(path, bytes);
     std::vector<std::string> said;
     auto read = std::make_unique<Checkpoint>(open_weights(path, "", said));

@@ -12,6 +12,7 @@
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
+#include "tests/support/parameter_id.h"
 
 #include <algorithm>
 #include <array>
@@ -98,11 +99,7 @@ class LayerModel {
     std::string name, dataset;
   };
 
-  ParameterId parameter(const std::string& name) const {
-    const auto& entries = parameters_.entries();
-    const auto at = std::ranges::find(entries, name, &Parameters::Entry::name);
-    return static_cast<ParameterId>(at - entries.begin());
-  }
+  ParameterId parameter(const std::string& name) const { return id_of(parameters_, name); }
   std::vector<float> to_product(TensorId id, const std::vector<float>& values) const {
     const Shape& shape = program_.shape(id);
     if (shape.rank() != 4) return values;

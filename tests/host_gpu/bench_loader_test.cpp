@@ -4,14 +4,15 @@
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/integers.h"
+#include "tests/host_gpu/run_command.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/words.h"
 #include "tools/bench/bench_loader_device.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 
 namespace rk {
 namespace {
@@ -66,27 +67,20 @@ TEST(BenchLoaderDevice, TheInputHoldsTheLastPicturesAsNumbers) {
 }
 
 nlohmann::json run(const std::vector<std::string>& words, const std::string& device) {
-  const auto command = make_bench_loader();
-  EXPECT_TRUE(command->runs_on_cuda());
-  Flags flags;
-  command->add_options(flags);
-  flags.parse(words);
   const TemporaryFolder folder;
   CommonOptions common;
   common.device = device;
   common.threads = 2;
-  common.json = (folder.path() / "loader.json").string();
-  command->run(common);
-  return nlohmann::json::parse(std::ifstream(common.json));
+  common.json = folder.in("loader.json");
+  return run_command(*make_bench_loader(), common, words);
 }
 
-const std::vector<std::string> kFlags = {"--data",  kSixGlyphs, "--image-size", "16",
-                                         "--batch", "4",        "--repeats",    "3"};
+const std::vector<std::string> kFlags = {
+    "--data", kSixGlyphs, "--image-size", "16", "--batch", "4", "--repeats", "3", "--workers", "2"};
 
 TEST(BenchLoaderDevice, TheFileHasTheKeysOfTheCpuAndOfTheGpu) {
-  std::vector<std::string> flags = kFlags;
-  flags.insert(flags.end(), {"--precision", "fp16"});
-  const nlohmann::json host = run(kFlags, "cpu"), gpu = run(flags, "cuda:0");
+  const nlohmann::json host = run(kFlags, "cpu"),
+                       gpu = run(joined(kFlags, {"--precision", "fp16"}), "cuda:0");
   for (const auto& [key, value] : host.items()) EXPECT_TRUE(gpu.contains(key)) << key;
   EXPECT_FALSE(host.contains("upload_ms"));
   EXPECT_EQ(gpu["device"], "cuda:0");
@@ -113,9 +107,8 @@ TEST(BenchLoaderDevice, TheFileHasTheKeysOfTheCpuAndOfTheGpu) {
 
 // Images kept decoded cost no decoding; enough are timed that those ready beforehand count little.
 TEST(BenchLoaderDevice, KeptImagesLeaveDecodingOutOfTheFloor) {
-  std::vector<std::string> flags = kFlags;
-  flags.insert(flags.end(), {"--cache", "1"});
-  const nlohmann::json kept = run(flags, "cuda:0"), plain = run(kFlags, "cuda:0");
+  const nlohmann::json kept = run(joined(kFlags, {"--cache", "1"}), "cuda:0"),
+                       plain = run(kFlags, "cuda:0");
   EXPECT_EQ(kept["cached_images"], kImages);
   EXPECT_EQ(plain["cached_images"], 0);
   EXPECT_EQ(kept["timed_images"], 30 * kBatch);
@@ -127,9 +120,7 @@ TEST(BenchLoaderDevice, KeptImagesLeaveDecodingOutOfTheFloor) {
 }
 
 TEST(BenchLoaderDevice, ThePrecisionIsTheGpus) {
-  std::vector<std::string> flags = kFlags;
-  flags.insert(flags.end(), {"--precision", "fp16"});
-  EXPECT_THROW(run(flags, "cpu"), UsageError);
+  EXPECT_THROW(run(joined(kFlags, {"--precision", "fp16"}), "cpu"), UsageError);
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include "layers/networks/network.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cudnn/engines.h"
-#include "tests/support/child_process.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/training/noise_batch.h"
 #include "tools/bench/step/bench_step_device.h"
 #include "tools/bench/tuning/batchnorm_timing.h"
 #include "tools/bench/tuning/gradient_sums_timing.h"
@@ -34,13 +34,8 @@ constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 struct Enough : std::exception {};
 
 TrainerOptions small() {
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = 16;
-  options.loss = parse_loss("fastap");
+  TrainerOptions options = small_trainer("fastap", 4);
   options.schedule.rate = 1e-30;
-  options.batch = 4;
   options.precision = Precision::kFp16;
   return options;
 }
@@ -71,7 +66,7 @@ TEST(BenchStepDevice, KnowsTheCards) {
 TEST(BenchStepDevice, RunsWithTheEnginesThatTuningWrote) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "plans.txt").string();
+  const std::string path = folder.in("plans.txt");
   std::vector<TunedGraph> tuned;
   const auto keep = [&](const TunedGraph& graph) { tuned.push_back(graph); };
   EXPECT_EQ(tune_plans(context, small(), 1, kNoEnd, path, keep), 0);
@@ -102,7 +97,7 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
     options.batch = 16;  // in batches of a few images the weights outweigh them
     options.batchnorm = mode;
     const std::string path =
-        (folder.path() / (mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt")).string();
+        folder.in((mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt"));
     std::vector<std::string> first;
     const auto keep = [&](const TunedGraph& graph) { first.push_back(graph.graph); };
     const int all = tune_plans(context, options, 1, 0, path, keep);
@@ -118,7 +113,7 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
                  Enough);
     // The widest images are those of the first stage.
     for (const std::string& graph : first) {
-      EXPECT_NE(graph.find("16x16x16x"), std::string::npos) << graph;
+      EXPECT_TRUE(holds(graph, "16x16x16x"));
     }
     const int left = tune_plans(context, options, 1, 0, path, keep);
     EXPECT_LT(left, all);
@@ -140,7 +135,7 @@ TEST(BenchStepDevice, ATuningThatRanOutOfTimeGoesOn) {
 TEST(BenchStepDevice, PlansOfAnotherGpuAreKept) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "plans.txt").string();
+  const std::string path = folder.in("plans.txt");
   GpuPlans before("another GPU, cuDNN 1");
   before.add("a graph", "eng1", "");
   folder.write("plans.txt", before.text());
@@ -160,7 +155,7 @@ TEST(BenchStepDevice, ARefusalDoesNotEndTheTuning) {
     TrainerOptions options = small();
     options.batchnorm = mode;
     const std::string path =
-        (folder.path() / (mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt")).string();
+        folder.in((mode == BatchNormMode::kBatch ? "train.txt" : "frozen.txt"));
     int results = 0;
     host_gpu::offer_engines([](const Graph& graph) {
       const bool runs = !graph.has(Graph::Op::kBatchNorm) && !graph.has(Graph::Op::kWgrad);
@@ -244,7 +239,7 @@ TEST(BenchStepDevice, SumsOfGradientsAgree) {
 TEST(BenchStepDevice, TuningAFrozenNetworkTriesSumsBesideGradients) {
   const Context context(2, Device{.cuda = true});
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "plans.txt").string();
+  const std::string path = folder.in("plans.txt");
   TrainerOptions options = small();
   options.batchnorm = BatchNormMode::kRunning;
   bool takes = false;

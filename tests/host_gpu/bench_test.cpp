@@ -3,7 +3,10 @@
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
 #include "tests/host_gpu/cudnn/engines.h"
+#include "tests/host_gpu/run_command.h"
+#include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/words.h"
 #include "tools/bench/bench_loss.h"
 #include "tools/bench/device_products.h"
 #include "tools/bench/rank_timing.h"
@@ -24,32 +27,26 @@
 namespace rk {
 namespace {
 
-void run(const std::unique_ptr<Command>& command, const std::vector<std::string>& words,
-         const std::string& json, int threads = 2) {
-  Flags flags;
-  command->add_options(flags);
-  flags.parse(words);
+nlohmann::json run(const std::unique_ptr<Command>& command, const std::vector<std::string>& words,
+                   const std::string& json, int threads = 2) {
   CommonOptions common;
   common.device = "cuda:0";
   common.threads = threads;
   common.json = json;
-  command->run(common);
+  return run_command(*command, common, words);
 }
 nlohmann::json run(const std::unique_ptr<Command>& command, const std::vector<std::string>& words) {
   const TemporaryFolder folder;
-  const std::string json = (folder.path() / "bench.json").string();
-  run(command, words, json);
-  return nlohmann::json::parse(std::ifstream(json));
+  return run(command, words, folder.in("bench.json"));
 }
 nlohmann::json bench_loss(const std::string& loss) {
   return run(make_bench_loss(),
              {"--loss", loss, "--n", "40", "--dim", "8", "--per-class", "4", "--repeats", "2"});
 }
 std::vector<std::string> small_step(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"--arch", "resnet20", "--batch", "4",         "--image-size",
-                                    "16",     "--dim",    "8",       "--repeats", "1"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return joined(
+      {"--arch", "resnet20", "--batch", "4", "--image-size", "16", "--dim", "8", "--repeats", "1"},
+      more);
 }
 nlohmann::json bench_step(const std::vector<std::string>& more) {
   return run(make_bench_step(), small_step(more));
@@ -87,7 +84,7 @@ TEST(DeviceBench, FusionsAreALineEach) {
   const nlohmann::json json = bench_step({"--precision", "fp16", "--fusions"});
   const std::string printed = ::testing::internal::GetCapturedStdout();
   for (const nlohmann::json& line : json["fusions"]) {
-    EXPECT_NE(printed.find(line["in_place_of"].get<std::string>()), std::string::npos);
+    EXPECT_TRUE(holds(printed, line["in_place_of"].get<std::string>()));
     EXPECT_GT(line["count"], 0);
     EXPECT_GT(line["saved_ms"].get<double>(), 0);
     const auto value = [&](const char* key) { return line[key].get<double>(); };
@@ -98,15 +95,15 @@ TEST(DeviceBench, FusionsAreALineEach) {
   }
   EXPECT_GT(json["fusions"].size(), 10U);
   EXPECT_EQ(json["all_fusions"], true);
-  EXPECT_NE(printed.find("fusing only where it gains spares "), std::string::npos);
-  EXPECT_EQ(printed.find("stopped after"), std::string::npos);
+  EXPECT_TRUE(holds(printed, "fusing only where it gains spares "));
+  EXPECT_FALSE(holds(printed, "stopped after"));
 }
 
 // In a process of its own, because a signal that came stays. It comes while the first convolution
 // with the sums of its output is timed.
 TEST(DeviceBench, ASignalLeavesTheFusionsThatWereTimed) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "fusions.json").string();
+  const std::string path = folder.in("fusions.json");
   ::testing::internal::CaptureStdout();
   const pid_t child = ::fork();
   if (child == 0) {

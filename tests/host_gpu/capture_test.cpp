@@ -1,6 +1,7 @@
 // A step that cannot be captured must run all the same.
 #include "tests/host_gpu/cuda/stream.h"
 #include "tests/support/heard_notes.h"
+#include "tests/support/messages.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
@@ -13,13 +14,7 @@ namespace rk {
 namespace {
 
 std::vector<float> trained(bool graph) {
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = 16;
-  options.loss = parse_loss("fastap");
-  options.batch = 8;
-  options.classes = 4;
+  TrainerOptions options = small_trainer("fastap", 8);
   options.capture = graph;
   const Context gpu(1, Device{.cuda = true});
   Trainer trainer(gpu, options);
@@ -39,7 +34,7 @@ class CaptureTest : public ::testing::Test {
 TEST_F(CaptureTest, AStepThatCannotBeCapturedIsStartedKernelByKernel) {
   const std::vector<float> got = trained(true);
   ASSERT_EQ(notes_.lines.size(), 1U);
-  EXPECT_NE(notes_.lines[0].find("cannot be captured"), std::string::npos) << notes_.lines[0];
+  EXPECT_TRUE(holds(notes_.lines[0], "cannot be captured"));
   EXPECT_EQ(got, trained(false));
 }
 

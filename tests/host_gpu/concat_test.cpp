@@ -2,18 +2,15 @@
 // against the same ones with tensors of their own: bit-equal, because the emulated GPU computes
 // both alike.
 #include "layers/concat.h"
-#include "engine/device/pinned_buffer.h"
 
-#include "engine/base/half.h"
-#include "kernels/half_element.h"
 #include "layers/conv_bn.h"
 #include "layers/pool.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/node_harness.h"
+#include "tests/support/program_tensors.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -39,13 +36,13 @@ class Branches {
     program_.set_output(global_pool(program_, joined_, "features", {}));
     program_.plan();
     parameters_.initialise(gpu, 3);
-    fill(program_.value_of(images), 1);
+    fill(images, program_.value_of(images), 1);
     program_.forward();
     const TensorId features = program_.find("features");
     output = program_.read(features);
     for (const TensorId id : {first_, second_, average_, largest_})
       read.push_back(program_.read(id));
-    fill(program_.gradient_of(features), 2);
+    fill(features, program_.gradient_of(features), 2);
     program_.backward();
     parameters_.download_gradients();
     gradients.assign(parameters_.gradients().begin(), parameters_.gradients().end());
@@ -74,14 +71,8 @@ class Branches {
                    {channels, {3, 3}, {1, 1}, {1, 1}},
                    {.mode = BatchNormMode::kRunning, .relu = true});
   }
-  void fill(const Tensor& tensor, std::uint64_t seed) const {
-    const std::vector<float> values = noise(tensor.elements(), seed);
-    const PinnedBuffer host(tensor.bytes());
-    with_type(tensor.dtype, [&]<class T>() {
-      std::ranges::transform(values, host.as<T>(), [](float x) { return Element<T>::narrow(x); });
-    });
-    program_.context().upload(tensor.data, host.as<std::byte>(), tensor.bytes());
-    program_.context().synchronize();
+  void fill(TensorId id, const Tensor& to, std::uint64_t seed) const {
+    write(program_, id, to, noise(to.elements(), seed));
   }
 
   Parameters parameters_;

@@ -3,7 +3,10 @@
 #include "engine/group/process_group.h"
 #include "tests/data/picture_folder.h"
 #include "tests/data/rotated_png.h"
-#include "tests/support/child_process.h"
+#include "tests/host_gpu/run_command.h"
+#include "tests/support/folder_test.h"
+#include "tests/support/messages.h"
+#include "tests/support/words.h"
 #include "tools/eval/eval_command.h"
 #include "tools/train/train_command.h"
 
@@ -12,7 +15,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,7 +25,7 @@ namespace {
 
 const std::string kData = "glyphs:classes=8,test_classes=6,alphabets=2,images=8,size=16";
 
-class GpuEvalRun : public ::testing::Test {
+class GpuEvalRun : public FolderTest<PictureFolder> {
  protected:
   void SetUp() override {
     run(*make_train(), "cpu",
@@ -31,12 +33,9 @@ class GpuEvalRun : public ::testing::Test {
          "16",        "--resize", "16",     "--batch",  "16",    "--epochs", "1",
          "--batches", "2",        "--loss", "fastap",   "--out", in("run")});
   }
-  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  // Runs the command and returns what it writes to --json.
   nlohmann::json run(Command& command, const std::string& device,
                      const std::vector<std::string>& words) {
-    Flags flags;
     CommonOptions common;
     const std::unique_ptr<ProcessGroup> alone = group_of_one();
     common.processes = alone.get();
@@ -46,27 +45,14 @@ class GpuEvalRun : public ::testing::Test {
     common.quiet = true;
     common.force = true;
     common.json = in(device + ".json");
-    flags.add("--seed", common.seed, "");
-    flags.add("--threads", common.threads, "");
-    flags.add("--json", common.json, "");
-    flags.add("--device", common.device, "");
-    command.add_options(flags);
-    flags.parse(words);
-    EXPECT_TRUE(command.runs_on_cuda());
-    command.run(common);
-    std::ifstream file(common.json);
-    return file ? nlohmann::json::parse(file) : nlohmann::json();
+    return run_command(command, common, words);
   }
   struct Both {
     nlohmann::json gpu, cpu;
   };
   Both eval(const std::vector<std::string>& words, const std::vector<std::string>& on_gpu = {}) {
-    std::vector<std::string> more = words;
-    more.insert(more.end(), on_gpu.begin(), on_gpu.end());
-    return {run(*make_eval(), "cuda:0", more), run(*make_eval(), "cpu", words)};
+    return {run(*make_eval(), "cuda:0", joined(words, on_gpu)), run(*make_eval(), "cpu", words)};
   }
-
-  PictureFolder folder_;
 };
 
 void expect_same_metrics(const nlohmann::json& gpu, const nlohmann::json& cpu, double tolerance) {
@@ -98,7 +84,7 @@ TEST_F(GpuEvalRun, WithEverythingThatGoesWithIt) {
   expect_same_metrics(all.gpu["metrics"], all.cpu["metrics"], 0.01);
   run(*make_eval(), "cuda:0",
       {"--checkpoint", in("run/best.h5"), "--data", kData, "--report", in("gpu.html")});
-  EXPECT_NE(file_text(in("gpu.html")).find("the host as a GPU, "), std::string::npos);
+  EXPECT_TRUE(holds(file_text(in("gpu.html")), "the host as a GPU, "));
   EXPECT_NEAR(all.gpu["metrics"]["nmi"].get<double>(), all.cpu["metrics"]["nmi"].get<double>(),
               0.1);
 }

@@ -8,6 +8,7 @@
 #include "tests/host_gpu/cuda/device.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/random_seed.h"
+#include "tests/training/noise_batch.h"
 #include "tools/bench/tuning/time_fusions.h"
 
 #include <gtest/gtest.h>
@@ -248,11 +249,7 @@ TEST(Fusions, NeedAnImageToThemselves) {
 }
 
 TrainerOptions small_step() {
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = 16;
-  options.batch = 4;
+  TrainerOptions options = small_trainer("fastap", 4);
   options.precision = Precision::kFp16;
   return options;
 }

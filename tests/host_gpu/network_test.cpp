@@ -8,6 +8,7 @@
 #include "tests/cuda/network_on_gpu.h"
 #include "tests/host_gpu/cudnn/engines.h"
 #include "tests/support/heard_notes.h"
+#include "tests/support/messages.h"
 #include "tests/support/node_harness.h"
 #include "tests/support/random_seed.h"
 
@@ -105,8 +106,7 @@ TEST(HostGpuNetworkForms, GradientsAreAddedUpWhereTheTableSaysSo) {
     host_gpu::forget_graphs();
     recorded.program.plan();
     EXPECT_EQ(built(), expected) << arch;
-    EXPECT_NE(recorded.program.implementations().find("gradients added up"), std::string::npos)
-        << recorded.program.implementations();
+    EXPECT_TRUE(holds(recorded.program.implementations(), "gradients added up"));
   }
 }
 

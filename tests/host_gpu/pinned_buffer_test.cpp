@@ -52,16 +52,10 @@ TEST_F(NoPageLocking, CopiesGoThroughOrdinaryMemoryWithOneNote) {
 TEST_F(NoPageLocking, TrainingGivesTheSameBits) {
   constexpr std::int64_t kRows = 8;
   constexpr int kSide = 16;
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = kSide;
-  options.batch = kRows;
-  options.classes = 4;
   const Context gpu(2, Device{.cuda = true});
   for (const char* loss : {"fastap", "nsl"}) {
     SCOPED_TRACE(loss);
-    options.loss = parse_loss(loss);
+    TrainerOptions options = small_trainer(loss, kRows);
     options.memory_batches = options.loss.entry->kind == LossKind::kProxies ? 0 : 1;
     std::vector<double> losses[2];
     std::vector<float> values[2];

@@ -2,6 +2,8 @@
 // message names what would fit.
 #include "engine/base/error.h"
 #include "tests/host_gpu/cuda/memory.h"
+#include "tests/support/messages.h"
+#include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
 #include <gtest/gtest.h>
@@ -12,13 +14,9 @@ namespace rk {
 namespace {
 
 TEST(HostGpuRoom, WhatDoesNotFitIsSaidWithWhatWould) {
-  TrainerOptions options;
+  TrainerOptions options = small_trainer("fastap", 64);
   options.model.arch = "resnet18";
-  options.model.dim = 8;
   options.model.crop = options.model.resize = 64;
-  options.loss = parse_loss("fastap");
-  options.schedule.rate = 1e-3;
-  options.batch = 64;
   const Context gpu(2, Device{.cuda = true});
   host_gpu::set_free_bytes(std::size_t{745} << 20);
   std::string message;
@@ -28,8 +26,8 @@ TEST(HostGpuRoom, WhatDoesNotFitIsSaidWithWhatWould) {
     message = error.what();
   }
   host_gpu::set_free_bytes(std::size_t{1} << 46);
-  EXPECT_NE(message.find("64 images at a time need"), std::string::npos) << message;
-  EXPECT_NE(message.find("use --chunk"), std::string::npos) << message;
+  EXPECT_TRUE(holds(message, "64 images at a time need"));
+  EXPECT_TRUE(holds(message, "use --chunk"));
 }
 
 }  // namespace

@@ -4,13 +4,19 @@
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "tests/host_gpu/cuda/memory.h"
+#include "tests/host_gpu/run_command.h"
+#include "tests/support/folder_test.h"
+#include "tests/support/heard_notes.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/words.h"
 #include "tools/train/train_command.h"
 #include "training/memory_fit.h"
 #include "weights/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,7 +55,7 @@ class InterruptedGroup final : public ProcessGroup {
   int calls_;
 };
 
-class GpuTrainRun : public ::testing::Test {
+class GpuTrainRun : public FolderTest<TemporaryFolder> {
  protected:
   static constexpr int kRefused = 77;
 
@@ -71,9 +77,8 @@ class GpuTrainRun : public ::testing::Test {
   bool train(const std::string& run, int calls, const std::vector<std::string>& more = {}) const {
     const pid_t child = ::fork();
     if (child == 0) {
-      std::vector<std::string> words = {"--test-data", "none", "--batch",  "16",
-                                        "--epochs",    "2",    "--memory", "1"};
-      words.insert(words.end(), more.begin(), more.end());
+      const std::vector<std::string> words =
+          joined({"--test-data", "none", "--batch", "16", "--epochs", "2", "--memory", "1"}, more);
       ::_exit(train_here(in(run), calls, words));
     }
     int status = 0;
@@ -82,38 +87,25 @@ class GpuTrainRun : public ::testing::Test {
     EXPECT_TRUE(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 128 + SIGTERM) << status;
     return WEXITSTATUS(status) == 0;
   }
-  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
   std::vector<std::byte> last(const std::string& run) const {
     return read_file(in(run) + "/last.h5", std::size_t{1} << 30);
   }
 
- private:
   static int train_here(const std::string& out, int calls, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {
-        "--data",       "glyphs:classes=8,alphabets=2,test_classes=6,images=8,size=16",
-        "--arch",       "resnet20",
-        "--dim",        "16",
-        "--image-size", "16",
-        "--resize",     "16",
-        "--loss",       "smooth_ap:tau=0.1",
-        "--out",        out,
-        "--resume",     "auto"};
-    words.insert(words.end(), more.begin(), more.end());
+    const std::vector<std::string> words =
+        joined({"--data", "glyphs:classes=8,alphabets=2,test_classes=6,images=8,size=16", "--arch",
+                "resnet20", "--dim", "16", "--image-size", "16", "--resize", "16", "--loss",
+                "smooth_ap:tau=0.1", "--out", out, "--resume", "auto"},
+               more);
     try {
-      const auto command = make_train();
-      Flags flags;
-      CommonOptions common;
-      flags.add("--seed", common.seed, "");
-      flags.add("--threads", common.threads, "");
-      command->add_options(flags);
-      flags.parse(words);
       InterruptedGroup group(calls);
+      CommonOptions common;
       common.program = "train";
       common.device = "cuda:0";
       common.threads = 1;
       common.quiet = true;
       common.processes = &group;
-      command->run(common);
+      run_command(*make_train(), common, words);
       return 0;
     } catch (const Interrupted&) {
       return interrupted_exit_code();
@@ -125,8 +117,6 @@ class GpuTrainRun : public ::testing::Test {
       return 1;
     }
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(GpuTrainRun, StoppedAnywhereItEndsInTheSameBits) {
@@ -164,14 +154,25 @@ TEST_F(GpuTrainRun, WhatBeginsHasRoomToItsEnd) {
     EXPECT_TRUE(code == 0 || code == kRefused) << code;
     if (code == kRefused) ++refused;
     if (code != 0) continue;
-    const auto settings = read_file(in(run) + "/settings.toml", std::size_t{1} << 20);
-    const std::string_view text(reinterpret_cast<const char*>(settings.data()), settings.size());
-    ++(text.find("\nchunk = 0") == std::string_view::npos ? parts : whole);
+    ++(holds(file_text(in(run + "/settings.toml")), "\nchunk = 0") ? whole : parts);
   }
   fmt::print("{} refused, {} in parts, {} whole\n", refused, parts, whole);
   EXPECT_GT(refused, 0);
   EXPECT_GT(parts, 0);
   EXPECT_GT(whole, 0);
+}
+
+TEST_F(GpuTrainRun, APrecisionThatNobodyNamedIsSaidToBeSlow) {
+  const std::vector<std::string> run = {"--test-data", "none", "--batch",  "16",
+                                        "--batches",   "1",    "--epochs", "1"};
+  const auto notes_of = [&](const std::string& out, const std::vector<std::string>& more) {
+    HeardNotes notes;
+    EXPECT_EQ(train_here(in(out), 0, joined(run, more)), 0);
+    return fmt::format("{}", fmt::join(notes.lines, "\n"));
+  };
+  const std::string slow = "--precision fp32 keeps off the GPU's matrix units";
+  EXPECT_TRUE(holds(notes_of("unnamed", {}), slow));
+  EXPECT_FALSE(holds(notes_of("named", {"--precision", "fp32"}), slow));
 }
 
 // Each save waits for the step under way, and changes nothing.

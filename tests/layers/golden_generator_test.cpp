@@ -2,7 +2,7 @@
 // input names and shapes against a list that torchvision printed.
 #include "tests/support/goldens/golden_generator.h"
 #include "tests/support/goldens/image_goldens.h"
-#include "tests/support/torchvision.h"
+#include "tests/support/weights/torchvision.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

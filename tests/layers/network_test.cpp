@@ -2,8 +2,10 @@
 
 #include "engine/base/error.h"
 #include "engine/tape/layout.h"
+#include "tests/support/messages.h"
 #include "tests/support/node_harness.h"
-#include "tests/support/torchvision.h"
+#include "tests/support/parameter_id.h"
+#include "tests/support/weights/torchvision.h"
 #include "weights/architectures/registry.h"
 
 #include <gtest/gtest.h>
@@ -352,9 +354,7 @@ TEST(ResNet, OrthogonalEmbeddingIsOrthogonal) {
   Program program(context, parameters, {});
   build_network(program, spec, 1, 32, 32);
   parameters.initialise(context, 9);
-  const auto& entries = parameters.entries();
-  const auto at = std::ranges::find(entries, "embedding.weight", &Parameters::Entry::name);
-  const float* w = parameters.value(static_cast<ParameterId>(at - entries.begin()));
+  const float* w = parameters.value(id_of(parameters, "embedding.weight"));
   for (std::int64_t i = 0; i < spec.dim; ++i) {
     for (std::int64_t j = 0; j <= i; ++j) {
       double dot = 0;
@@ -374,7 +374,7 @@ TEST(ResNet, AnUnknownNetworkIsNamedWithItsNearest) {
     build_network(program, small_spec("resnet5"), 1, 64, 64);
     FAIL() << "accepted";
   } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("resnet50"), std::string::npos) << error.what();
+    EXPECT_TRUE(holds(std::string(error.what()), "resnet50")) << error.what();
   }
 }
 

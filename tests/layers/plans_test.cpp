@@ -18,7 +18,7 @@ TEST(GpuPlans, ReadsWhatItWrote) {
              .engines = {{.name = "eng1", .ms = 2}, {.name = "eng2_k1=3", .ms = 1}},
              .taken = 1});
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "plans.txt").string();
+  const std::string path = folder.in("plans.txt");
   std::ofstream(path) << plans.text();
   const GpuPlans read = GpuPlans::read(path);
   EXPECT_EQ(read.environment(), "NVIDIA H200, cuDNN 91900");
@@ -28,16 +28,15 @@ TEST(GpuPlans, ReadsWhatItWrote) {
 
 TEST(GpuPlans, RefusesOtherFilesNamingTheLine) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "plans.txt").string();
+  const std::string path = folder.in("plans.txt");
   const auto message = [&](const std::string& text) {
     std::ofstream(path) << text;
     return message_if_any<InputError>([&] { GpuPlans::read(path); });
   };
-  EXPECT_NE(message("").find("empty"), std::string::npos);
-  EXPECT_NE(message("graph\tengine\ttime\n").find("line 1"), std::string::npos);
-  EXPECT_NE(message("# GPU\ngraph engine\n").find("line 2"), std::string::npos);
-  EXPECT_NE(message("# GPU\ngraph\tengine\t1 ms\ngraph\tengine\n").find("line 3"),
-            std::string::npos);
+  EXPECT_TRUE(holds(message(""), "empty"));
+  EXPECT_TRUE(holds(message("graph\tengine\ttime\n"), "line 1"));
+  EXPECT_TRUE(holds(message("# GPU\ngraph engine\n"), "line 2"));
+  EXPECT_TRUE(holds(message("# GPU\ngraph\tengine\t1 ms\ngraph\tengine\n"), "line 3"));
   EXPECT_EQ(message("# GPU\ngraph\tengine\t1 ms\n"), "");
 }
 

@@ -8,6 +8,7 @@
 #include "layers/linear.h"
 #include "layers/pool.h"
 #include "tests/support/node_harness.h"
+#include "tests/support/parameter_id.h"
 #include "tests/support/program_tensors.h"
 
 #include <gtest/gtest.h>
@@ -53,8 +54,8 @@ class Linear {
   Linear(Program& program, TensorId x, const std::string& name, std::int64_t outputs)
       : parameters_(program.parameters()),
         y(linear(program, x, name, {.out_features = outputs})),
-        weight_(entry(name + ".weight")),
-        bias_(entry(name + ".bias")) {}
+        weight_(id_of(parameters_, name + ".weight")),
+        bias_(id_of(parameters_, name + ".bias")) {}
 
   Matrix forward(const Matrix& x) const {
     const Matrix w = weight(parameters_.values());
@@ -92,11 +93,6 @@ class Linear {
   }
 
  private:
-  ParameterId entry(const std::string& name) const {
-    const auto& all = parameters_.entries();
-    const auto found = std::ranges::find(all, name, &Parameters::Entry::name);
-    return static_cast<ParameterId>(found - all.begin());
-  }
   Matrix weight(std::span<const float> flat) const {
     const Shape& shape = parameters_.entry(weight_).shape;
     std::vector<float> values(at(shape.elements()));

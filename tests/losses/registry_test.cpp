@@ -54,7 +54,7 @@ TEST(LossRegistry, EveryEntryIsCompleteAndItsDefaultsAreValid) {
     const std::string text = describe_loss(entry);
     for (const LossParameter& parameter : entry.parameters) {
       EXPECT_FALSE(parameter.meaning.empty()) << entry.name << " " << parameter.name;
-      EXPECT_NE(text.find("    " + parameter.name + " "), std::string::npos) << text;
+      EXPECT_TRUE(holds(text, "    " + parameter.name + " "));
     }
   }
 }

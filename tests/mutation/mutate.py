@@ -3,7 +3,7 @@
 
     tests/mutation/mutate.py [--build build] [--jobs 2] [--only TEXT] [--unchecked] [--list]
 
-A fault is an entry of tests/mutation/faults.toml: a file, a text that stands in it once, what is put
+A fault is a table of tests/mutation/faults.toml: a file, a text that stands in it once, what is put
 in its place, and the tests that should then fail ("tools_test:TrainSettings.*" is a test binary with
 its filter). Each is planted, what depends on it is built, its tests run, and the file is put back.
 A table of all is printed; the exit code is 0 only where each was caught or all of its tests are
@@ -30,7 +30,8 @@ RUN_PROGRAMS = ("Run", "TrainProgram", "TrainProcesses", "ProgramFlags", "Checkp
 
 def faults(only):
     with open(ROOT / "tests/mutation/faults.toml", "rb") as file:
-        all_faults = tomllib.load(file)["fault"]
+        all_faults = [{"file": name, **fault}
+                      for name, of_file in tomllib.load(file).items() for fault in of_file]
     wrong = []
     for fault in all_faults:
         count = (ROOT / fault["file"]).read_text().count(fault["text"])

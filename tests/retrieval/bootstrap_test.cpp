@@ -271,8 +271,8 @@ TEST(Bootstrap, OneClassHasNoInterval) {
 TEST(Bootstrap, EnoughResamplesForTheEnds) {
   CounterRandom random(4, 0, 0);
   const Case many = draw_case(random, 4000, 2);
-  EXPECT_NEAR(bootstrap(Context(2), many.a, kRecallAt, {}).resamples, 1000, 5);
-  EXPECT_NEAR(bootstrap(Context(2), many.a, kRecallAt, {.confidence = 0.99}).resamples, 5000, 50);
+  EXPECT_NEAR(bootstrap(Context(2), many.a, kRecallAt, {}).resamples, 4000, 20);
+  EXPECT_NEAR(bootstrap(Context(2), many.a, kRecallAt, {.confidence = 0.98}).resamples, 10'000, 50);
   const Case few = draw_case(random, 30, 4);
   BootstrapOptions options;
   options.classes = few.classes;
@@ -293,6 +293,33 @@ TEST(Bootstrap, EndsThatNoResampleReachesAreSaid) {
   EXPECT_TRUE(holds(remark_on_few(far, "classes"),
                     "12 classes are too few for ends so far out: 20000 resamples do not reach"));
   EXPECT_NEAR(far.outside, 20'000 * expanded(0.999, 12), 1e-3);
+}
+
+// Thirty classes of two queries; those of all but a few find what they seek first.
+TEST(Bootstrap, ValuesAtTheEndOfTheScaleAreSaid) {
+  for (const std::int64_t hard : {0, 1, 4, 5, 30}) {
+    SCOPED_TRACE(hard);
+    Case all;
+    for (std::int64_t q = 0; q < 60; ++q) {
+      const bool found = q / 2 >= hard;
+      all.classes.push_back(q / 2);
+      all.a.num_relevant.push_back(1);
+      all.a.num_candidates.push_back(59);
+      all.a.first_hit_rank.push_back(found ? 1 : 2 + q % 2);
+      for (auto* values : {&all.a.ap, &all.a.ap_at_r, &all.a.r_precision}) {
+        values->push_back(found ? 1 : 0.4);
+      }
+    }
+    BootstrapOptions options;
+    options.classes = all.classes;
+    const RankIntervals got = bootstrap(Context(1), all.a, std::vector<std::int64_t>{1}, options);
+    EXPECT_EQ(got.fewest_apart, hard == 30 ? 0 : hard);  // 30: R@1 is 0
+    const std::string remark = remark_on_ends(got, "classes");
+    EXPECT_EQ(remark.empty(), hard == 5) << remark;
+    if (hard == 4) {
+      EXPECT_TRUE(holds(remark, "only 4 of the 30 classes are not at its end, 0 or 1"));
+    }
+  }
 }
 
 // Each thread must ask before every resample and stop at the first yes.

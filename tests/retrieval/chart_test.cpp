@@ -1,6 +1,7 @@
 // A chart must show what its series hold: values are read back by the labels of the axes.
 #include "retrieval/report/chart.h"
 
+#include "tests/support/messages.h"
 #include "tests/support/page.h"
 #include "tests/support/random_seed.h"
 
@@ -187,9 +188,9 @@ TEST(Chart, TheTableHoldsEveryBinOrSaysHowMany) {
     return std::pair{find_all(figure, "tr", "").size() - 1, figure.text};
   };
   EXPECT_EQ(told(200).first, 200U);
-  EXPECT_EQ(told(200).second.find("The chart's numbers, "), std::string::npos);
+  EXPECT_FALSE(holds(told(200).second, "The chart's numbers, "));
   EXPECT_EQ(told(300).first, 256U);
-  EXPECT_NE(told(300).second.find("The chart's numbers, 256 of 300"), std::string::npos);
+  EXPECT_TRUE(holds(told(300).second, "The chart's numbers, 256 of 300"));
 }
 
 TEST(Chart, WhatIsNotFiniteIsAGap) {
@@ -199,7 +200,7 @@ TEST(Chart, WhatIsNotFiniteIsAGap) {
   const std::string d = find_all(figure, "path", "s0")[1]->attribute("d");
   EXPECT_EQ(std::count(d.begin(), d.end(), 'M'), 2);
   EXPECT_EQ(std::count(d.begin(), d.end(), 'L'), 1);
-  EXPECT_EQ(d.find("nan"), std::string::npos);
+  EXPECT_FALSE(holds(d, "nan"));
   EXPECT_EQ(find_all(figure, "tr")[2]->children[1].text, "none");
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 TEST(EmbeddingsFile, ComesBackAsItWent) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   EmbeddingSet set;
   set.dim = 3;
   set.embeddings = {1, 2, 3, -4, 5.5F, 1e-30F};
@@ -40,7 +40,7 @@ TEST(EmbeddingsFile, ComesBackAsItWent) {
 // Cut off, the two names would be one, and the file could not be read.
 TEST(EmbeddingsFile, NamesThatWouldBeCutOffAreRefused) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   EmbeddingSet set;
   set.dim = 1;
   set.embeddings = {1, 2};
@@ -61,7 +61,7 @@ TEST(EmbeddingsFile, NamesThatWouldBeCutOffAreRefused) {
 // Classes of two files are matched by name: two labels of one name would be taken for one class.
 TEST(EmbeddingsFile, AClassNamedTwiceIsRefused) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   EmbeddingSet set;
   set.dim = 1;
   set.embeddings = {1, 2, 3};
@@ -74,7 +74,7 @@ TEST(EmbeddingsFile, AClassNamedTwiceIsRefused) {
 
 TEST(EmbeddingsFile, OthersSayNothingOfWhoWroteThemAndHowPicturesWereSeen) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   const std::vector<float> rows(2, 0.5F);
   const std::vector<std::int64_t> labels(2, 1);
   for (const char* attribute : {"", "Pillow", "RankineX 1"}) {

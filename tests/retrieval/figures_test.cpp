@@ -6,6 +6,7 @@
 #include "data/images/resize.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/thumbnails.h"
+#include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 
 #include <fmt/format.h>
@@ -197,7 +198,7 @@ TEST_F(Figures, SimilaritiesAreThoseOfTheEvaluatedEpochAndOfTheReport) {
                                     const std::vector<std::int64_t>& negatives) {
         const Chart& chart = charts[3 * r + which];
         EXPECT_EQ(chart.title, named(made, run, title));
-        EXPECT_NE(chart.description.find(fmt::format("JSD {:.4f}", jsd)), std::string::npos);
+        EXPECT_TRUE(holds(chart.description, fmt::format("JSD {:.4f}", jsd)));
         expect_density(series_of(chart, "same class"), positives);
         expect_density(series_of(chart, "other classes"), negatives);
         EXPECT_NEAR(chart.x.low.value(), low, 1e-9);
@@ -222,7 +223,7 @@ TEST_F(Figures, ScoresThatLeaveTheirRangeHaveNoHistogram) {
     const std::vector<Chart> charts = similarity_charts(made);
     ASSERT_EQ(charts.size(), 2 * made.runs.size());
     for (const Chart& chart : charts) {
-      EXPECT_EQ(chart.title.find("Evaluated here"), std::string::npos) << chart.title;
+      EXPECT_FALSE(holds(chart.title, "Evaluated here")) << chart.title;
     }
   }
 }

@@ -1,10 +1,10 @@
 // The seeds of fuzz targets that consist of a parser's answers, in the order in which readers ask
 // for them. If a reader's order of questions changes, a seed is useless from that point on, and so
 // is its target: record the seeds anew with RK_RECORD_SEEDS=1.
+#include "engine/base/text_of.h"
 #include "tests/fuzz/answers_to_fuzz.h"
 #include "tests/fuzz/look_at_checkpoint.h"
 #include "tests/fuzz/look_at_embeddings.h"
-#include "tests/support/child_process.h"
 #include "tests/support/temporary_folder.h"
 #include "weights/hdf5/questions.h"
 #include "weights/hdf5/server.h"
@@ -47,9 +47,9 @@ template <class Look> Bytes recorded(const Bytes& file, bool once, const Look& l
 
 void expect_seed(const std::string& name, const Bytes& bytes) {
   const auto path = std::filesystem::path(RK_TEST_GOLDEN).parent_path() / "fuzz/corpus" / name;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text = text_of(bytes);
   if (std::getenv("RK_RECORD_SEEDS") != nullptr) std::ofstream(path, std::ios::binary) << text;
-  EXPECT_TRUE(file_text(path.string()) == text) << name << ": see the top of this file";
+  EXPECT_TRUE(file_text(path) == text) << name << ": see the top of this file";
 }
 
 TEST(FuzzSeeds, OfCheckpointsAreAnswersToWhatIsAsked) {
@@ -84,7 +84,7 @@ TEST(FuzzSeeds, OfCheckpointsAreAnswersToWhatIsAsked) {
 
 TEST(FuzzSeeds, OfEmbeddingsAreAnswersToWhatIsAsked) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   EmbeddingSet set;
   set.dim = 2;
   set.embeddings = {1, 0, 0, 1, 1, 0};
@@ -92,7 +92,7 @@ TEST(FuzzSeeds, OfEmbeddingsAreAnswersToWhatIsAsked) {
   for (const char* seed : {"embeddings", "embeddings_all_sets"}) {
     write_embeddings(path, set);
     const std::string text = file_text(path);
-    const auto bytes = std::as_bytes(std::span(text));
+    const auto bytes = bytes_of(text);
     expect_seed(std::string("hdf5_answers_fuzz/") + seed,
                 recorded({bytes.begin(), bytes.end()}, false, look_at_embeddings));
     set.cameras = set.categories = {4, 5, 6};

@@ -1,6 +1,7 @@
 #include "retrieval/files/mapped_file.h"
 
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
@@ -21,8 +22,7 @@ TEST(MappedFile, HoldsTheFilesBytes) {
   const TemporaryFolder folder;
   folder.write("a", "some bytes");
   const MappedFile file(folder.path() / "a");
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()),
-            "some bytes");
+  EXPECT_EQ(text_of(file.bytes()), "some bytes");
   folder.write("empty", "");
   EXPECT_TRUE(MappedFile(folder.path() / "empty").bytes().empty());
   EXPECT_NO_THROW(check_mapped_files());
@@ -47,7 +47,7 @@ TEST(MappedFile, AFileThatIsCutOffReadsAsZerosAndIsNamed) {
     }
     for (std::thread& each : threads) each.join();
     const std::string said = message_of<InputError>([] { check_mapped_files(); });
-    EXPECT_TRUE(said.starts_with((folder.path() / "cut").string() + ": was written to")) << said;
+    EXPECT_TRUE(said.starts_with(folder.in("cut") + ": was written to")) << said;
   }
   // The complaint goes with the file.
   EXPECT_NO_THROW(check_mapped_files());
@@ -65,7 +65,7 @@ TEST(MappedFile, AFileThatIsWrittenAnewIsNamed) {
   folder.write("rows", "after_");
   fs::last_write_time(folder.path() / "rows", later);
   const std::string said = message_of<InputError>([] { check_mapped_files(); });
-  EXPECT_TRUE(said.starts_with((folder.path() / "rows").string() + ": was written to")) << said;
+  EXPECT_TRUE(said.starts_with(folder.in("rows") + ": was written to")) << said;
 }
 
 // Replaced, as by a file that is renamed to its name: what is mapped stays.

@@ -79,7 +79,7 @@ TEST(ReadRows, SaysWhatItFound) {
       write_safetensors({{"x", ElementType::kBf16, {2, 2}, std::as_bytes(std::span(ones))},
                          {"y", ElementType::kI64, {2}, std::as_bytes(std::span(classes))}},
                         {});
-  folder.write("e.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  folder.write("e.safetensors", bytes);
   const RowsRead brain = read_rows({folder.path() / "e.safetensors", "", false});
   EXPECT_EQ(brain.dtype, "bfloat16");
   EXPECT_EQ(values_of(brain.set), (std::vector<float>(4, 1)));
@@ -98,7 +98,7 @@ TEST(ReadRows, NamesAreFoundInCapitalsToo) {
 TEST(ReadRows, AColonMayBelongToAFoldersOrAFilesName) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "a:b");
-  const auto at = [&](const std::string& name) { return (folder.path() / name).string(); };
+  const auto at = [&](const std::string& name) { return folder.in(name); };
   folder.write("a", "");
   folder.write("a:b/e.npz", "");
   folder.write("a:b/e.npz:y", "");
@@ -114,7 +114,7 @@ TEST(ReadRows, AColonMayBelongToAFoldersOrAFilesName) {
 
 TEST(ReadRows, ManyArraysAreNotAllListed) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.npz").string();
+  const std::string path = folder.in("e.npz");
   ArchiveMembers members;
   std::string eight;
   for (int i = 0; i < 8; ++i) {
@@ -136,7 +136,7 @@ TEST(ReadRows, RowsOfManyBlocksAreInTheirPlaces) {
   std::iota(values.begin(), values.end(), 0.0);
   folder.write("e.npy", npy_bytes(npy_header("<f8", fmt::format("({}, {})", kRows, kDim)),
                                   raw_bytes(values)));
-  const ArrayFile file = open_arrays((folder.path() / "e.npy").string());
+  const ArrayFile file = open_arrays(folder.in("e.npy"));
   EXPECT_EQ(rows_as_float32(file.named("")), std::vector<float>(values.begin(), values.end()));
 }
 
@@ -145,7 +145,7 @@ TEST(ReadRows, TextsAreWrittenInUtf8) {
   const auto text = [&](const std::vector<std::uint32_t>& units) {
     folder.write("t.npy", npy_bytes(npy_header(fmt::format("<U{}", units.size()), "(1,)"),
                                     raw_bytes(units)));
-    return text_at(open_arrays((folder.path() / "t.npy").string()).named(""), 0);
+    return text_at(open_arrays(folder.in("t.npy")).named(""), 0);
   };
   EXPECT_EQ(text({0x7F, 0x80, 0x7FF, 0x800}), "\x7F\xC2\x80\xDF\xBF\xE0\xA0\x80");
   EXPECT_EQ(text({0xD7FF, 0xE000, 0xFFFF}), "\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF");
@@ -187,7 +187,7 @@ TEST(ReadRows, LabelsOfEveryKind) {
 // Labels in HDF5: numbers are read at once, names if the file is given for the labels, too.
 TEST(ReadRows, LabelsOfEveryKindInHdf5) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   const std::vector<float> rows = {1, 0, 0, 1, 1, 1};
   const auto labels = [&](const std::function<void(Hdf5Writer&)>& write) {
     Hdf5Writer file;
@@ -230,7 +230,7 @@ TEST(ReadRows, LabelsOfEveryKindInHdf5) {
 // From 2^digits on, other whole numbers are rounded to a label, which then means several classes.
 TEST(ReadRows, LabelsAreRefusedWhereTheirTypeRoundsThem) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "labels").string();
+  const std::string path = folder.in("labels");
   const auto said = [&](const std::string& bytes) {
     folder.write("labels", bytes);
     return message_if_any<InputError>([&] { read_labels(path, 2, 99, "e.npy"); });
@@ -275,7 +275,7 @@ TEST(ReadRows, LabelsAreRefusedWhereTheirTypeRoundsThem) {
 // /classes names what /labels holds, and /network made /embeddings, however the two are asked for.
 TEST(ReadRows, ClassesAndNetworkComeAlong) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   EmbeddingSet set;
   set.dim = 3;
   set.embeddings = golden_rows();
@@ -319,7 +319,7 @@ TEST(ReadRows, CamerasComeAlong) {
             (std::vector<std::int64_t>{5, 5, 6, 6, 7, 7}));
   // Cameras are read even if the labels come from another file.
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.h5").string();
+  const std::string path = folder.in("e.h5");
   EmbeddingSet set;
   set.dim = 3;
   set.embeddings = golden_rows();
@@ -344,7 +344,7 @@ TEST(ReadRows, WhatLiesBesideTheRowsInAnArchiveComesAlong) {
     auto members = rows;
     members.emplace_back(name + ".npy", bytes);
     folder.write("e.npz", zip_of(members));
-    return RowsToRead{(folder.path() / "e.npz").string(), "", false};
+    return RowsToRead{folder.in("e.npz"), "", false};
   };
   for (const char* name : {"cameras", "camera_ids", "camids"}) {
     EXPECT_EQ(read_rows(with(name, npy_labels({4, 5, 6}))).set.cameras,
@@ -371,7 +371,7 @@ TEST(ReadRows, WhatLiesBesideTheRowsInAnArchiveComesAlong) {
            {"camids", npy_bytes(npy_header("<f4", "(3,)"), raw_bytes<float>({4, 5, 6}))},
            {"paths", texts(U"a1b2", 2)}}) {
     const std::string said = why(with(name, bytes));
-    EXPECT_TRUE(holds(said, "'" + name)) << said;
+    EXPECT_TRUE(holds(said, "'" + name));
     EXPECT_TRUE(said.ends_with("3 rows; mend or remove it")) << said;
   }
 }
@@ -387,7 +387,7 @@ TEST(ReadRows, NormalizedRowsHaveLengthOneAndZerosStay) {
 
 TEST(ReadRows, RefusesInOneLine) {
   const TemporaryFolder folder;
-  const auto at = [&](const std::string& name) { return (folder.path() / name).string(); };
+  const auto at = [&](const std::string& name) { return folder.in(name); };
   const std::string good = kArrays + "c_order.npy", labels = kArrays + "labels_int64.npy";
   const auto refused = [&](const std::string& bytes, const std::string& part) {
     folder.write("bad", bytes);
@@ -452,7 +452,7 @@ TEST(LabelsOfTables, NumbersNamesAndColumns) {
   const TemporaryFolder folder;
   const auto table = [&](const std::string& text) {
     folder.write("y.csv", text);
-    return (folder.path() / "y.csv").string();
+    return folder.in("y.csv");
   };
   using Rows = std::vector<std::int64_t>;
   EXPECT_EQ(labels_in(table("7\n-3\n7\n"), 3), (Rows{7, -3, 7}));
@@ -556,8 +556,8 @@ TEST(LabelsOfTables, AnyFieldsComeBack) {
     if (random.below(2) == 0) text += end;
     folder.write("y.csv", text);
     SCOPED_TRACE(i);
-    const Labels read = read_labels(
-        fmt::format("{}:head{}", (folder.path() / "y.csv").string(), wanted), rows, 99, "e");
+    const Labels read =
+        read_labels(fmt::format("{}:head{}", folder.in("y.csv"), wanted), rows, 99, "e");
     std::vector<std::string> names;
     for (const std::int64_t label : read.labels) {
       names.push_back(read.classes[static_cast<std::size_t>(label)]);
@@ -613,7 +613,7 @@ TEST(ReadRows, HostileArchivesAreBounded) {
 // What is made of unpacked arrays counts with them.
 TEST(ReadRows, UnpackedArraysAndWhatIsMadeOfThemAreBounded) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "e.npz").string();
+  const std::string path = folder.in("e.npz");
   const std::string member = npy_labels(std::vector<std::int64_t>(2 << 17, 5));  // 2 MiB
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
   folder.write("e.npz", zip_of({{"e.npy", member}}, true));
@@ -637,7 +637,7 @@ TEST(ReadRows, RowsFarBeyondTheFileAreRefused) {
   folder.write("e.npy", plain);
   folder.write("e.npz", zip_of({{"embeddings.npy", plain}}, true));
   folder.write("y.npy", npy_labels(std::vector<std::int64_t>(kRows, 1)));
-  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  const auto path = [&](const char* name) { return folder.in(name); };
   EXPECT_EQ(read_rows({path("e.npy"), path("y.npy"), false}).set.count(), kRows);
   RowsToRead rows{path("e.npz"), path("y.npy"), false};
   const std::string said = why(rows);

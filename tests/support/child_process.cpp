@@ -1,26 +1,20 @@
 #include "tests/support/child_process.h"
 
+#include "tests/support/temporary_folder.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
-#include <utility>
+#include <thread>
 
 namespace rk {
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::string& folder)
     : out_(folder + "/child.out"), err_(folder + "/child.err") {
@@ -56,6 +50,10 @@ void ChildProcess::wait_until_stopped() const {
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
          errno == EINTR) {
   }
+}
+
+void ChildProcess::wait_for(const std::function<bool()>& happened) {
+  while (running() && !happened()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
 bool ChildProcess::running() {

@@ -1,6 +1,7 @@
 // One of the real programs, run as a user would: arguments in, exit code and both streams out.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ class ChildProcess {
 
   void send(int signal) const;
   bool running();
-  void wait_until_stopped() const;  // by SIGSTOP; or until it ends
+  void wait_until_stopped() const;                       // by SIGSTOP; or until it ends
+  void wait_for(const std::function<bool()>& happened);  // or until it ends
   Finished wait();
   std::string said_so_far() const;
 
@@ -36,7 +38,5 @@ class ChildProcess {
 
 // Starts the program and waits for its end.
 Finished run_to_end(const std::vector<std::string>& arguments, const std::string& folder);
-
-std::string file_text(const std::string& path);
 
 }  // namespace rk

@@ -12,7 +12,7 @@
 
 namespace rk {
 
-inline bool has_mpi() { return !std::string(RK_MPIEXEC).empty(); }
+inline bool has_mpiexec() { return !std::string(RK_MPIEXEC).empty(); }
 
 inline std::vector<std::string> mpiexec(int processes) {
   static const TemporaryFolder sessions;

@@ -11,21 +11,7 @@
 #include <exception>
 #include <functional>
 
-#ifdef __has_feature
-#define RK_HAS_FEATURE(name) __has_feature(name)
-#else
-#define RK_HAS_FEATURE(name) 0
-#endif
-
 namespace rk {
-
-// Under a sanitizer a program takes many times its own memory.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    RK_HAS_FEATURE(address_sanitizer) || RK_HAS_FEATURE(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // Forks a child that does `work` and returns the peak resident bytes of the child or of the largest
 // process that it starts; what this process holds already counts. An exception of `work` is

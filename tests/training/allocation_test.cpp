@@ -3,6 +3,7 @@
 // primitive it executes, and memory into which it packs a matrix product's operands; that is
 // recorded with the test and may not grow from step to step.
 #include "engine/base/sanitizers.h"
+#include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
 #include <dlfcn.h>
@@ -93,12 +94,8 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
   GTEST_SKIP() << "a sanitizer has the allocator to itself";
 #endif
   const Context context(2);
-  TrainerOptions options;
-  options.model.arch = "resnet20";
+  TrainerOptions options = small_trainer("fastap", 16);
   options.model.dim = 16;
-  options.model.crop = options.model.resize = 16;
-  options.schedule.rate = 1e-3;
-  options.batch = 16;
   std::vector<std::uint8_t> pixels(16 * 16 * 16 * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i)
     pixels[i] = static_cast<std::uint8_t>(i * 31 >> 3);
@@ -113,8 +110,6 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
   batch.pixels = pixels;
   batch.labels = labels;
   batch.indices = indices;
-
-  options.classes = 4;
   for (const char* loss : {"fastap", "smooth_ap", "nsl", "fastap in chunks with a memory"}) {
     for (const BatchNormMode mode : {BatchNormMode::kBatch, BatchNormMode::kRunning}) {
       const bool everything = std::strchr(loss, ' ') != nullptr;

@@ -88,7 +88,7 @@ class StoredMemory : public testing::Test {
   Checkpoint stored(const EmbeddingMemory& memory) const {
     CheckpointWriter writer(ModelDescription{}, RunState{});
     memory.save(writer);
-    const std::string path = (folder_.path() / "memory.h5").string();
+    const std::string path = folder_.in("memory.h5");
     write_atomic(path, writer.finish());
     return Checkpoint(path);
   }

@@ -3,6 +3,7 @@
 
 #include "engine/base/error.h"
 #include "tests/support/messages.h"
+#include "tests/support/parameter_id.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
@@ -16,17 +17,6 @@
 namespace rk {
 namespace {
 
-TrainerOptions small_options() {
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = 16;
-  options.loss = parse_loss("smooth_ap");
-  options.schedule.rate = 1e-3;
-  options.batch = 8;
-  return options;
-}
-
 std::vector<std::byte> bytes_of(const Trainer& trainer, const ModelDescription& model) {
   RunState run;
   run.step = trainer.steps();
@@ -38,7 +28,7 @@ std::vector<std::byte> bytes_of(const Trainer& trainer, const ModelDescription& 
 class ModelIo : public testing::Test {
  protected:
   std::string save(const Trainer& trainer, const ModelDescription& model) {
-    std::string path = (folder_.path() / "state.h5").string();
+    std::string path = folder_.in("state.h5");
     write_atomic(path, bytes_of(trainer, model));
     return path;
   }
@@ -48,7 +38,7 @@ class ModelIo : public testing::Test {
 
 TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
   const NoiseBatch batch(8, 16);
-  TrainerOptions options = small_options();
+  TrainerOptions options = small_trainer("smooth_ap", 8);
   Trainer first(context_, options);
   first.step(batch.get());
   first.step(batch.get());
@@ -68,7 +58,7 @@ TEST_F(ModelIo, ATrainerThatIsLoadedIsTheOneThatWasSaved) {
 // checkpoint.
 TEST_F(ModelIo, AnOptimizersStateThatCannotBeIsRefused) {
   const NoiseBatch batch(8, 16);
-  const TrainerOptions options = small_options();
+  const TrainerOptions options = small_trainer("smooth_ap", 8);
   for (const auto& [state, value] :
        {std::pair{0, std::nanf("")}, std::pair{1, INFINITY}, std::pair{1, -1e-3F}}) {
     Trainer first(context_, options);
@@ -85,7 +75,7 @@ TEST_F(ModelIo, AnOptimizersStateThatCannotBeIsRefused) {
 TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
   const NoiseBatch a(8, 16, 0), b(8, 16, 1), c(8, 16, 2);
   for (const bool proxies : {true, false}) {
-    TrainerOptions options = small_options();
+    TrainerOptions options = small_trainer("smooth_ap", 8);
     options.loss = parse_loss(proxies ? "nsl" : "fastap");
     options.classes = 5;
     options.memory_batches = proxies ? 0 : 2;
@@ -119,7 +109,7 @@ TEST_F(ModelIo, WhatALossKeepsIsSavedToo) {
 }
 
 TEST_F(ModelIo, ProxiesOfOtherClassesAreRefused) {
-  TrainerOptions options = small_options();
+  TrainerOptions options = small_trainer("smooth_ap", 8);
   options.loss = parse_loss("proxy_anchor");
   options.classes = 5;
   const std::string with_five = save(Trainer(context_, options), options.model);
@@ -136,7 +126,7 @@ TEST_F(ModelIo, ProxiesOfOtherClassesAreRefused) {
 }
 
 TEST_F(ModelIo, FilesHoldTorchvisionsNamesAndOrder) {
-  TrainerOptions options = small_options();
+  TrainerOptions options = small_trainer("smooth_ap", 8);
   options.model.arch = "resnet18";
   Trainer trainer(context_, options);
   const Hdf5Reader file(save(trainer, options.model));
@@ -150,17 +140,14 @@ TEST_F(ModelIo, FilesHoldTorchvisionsNamesAndOrder) {
   EXPECT_EQ(file.datasets("/weights").size(), 122U);
   // The file holds weights as OIHW, in whatever order they are stored in memory.
   const auto& parameters = trainer.parameters();
-  const auto& entries = parameters.entries();
-  const auto found = std::find_if(entries.begin(), entries.end(),
-                                  [](const auto& e) { return e.name == "layer1.0.conv1.weight"; });
-  std::vector<float> canonical(static_cast<std::size_t>(found->elements()));
-  parameters.get(parameters.values(), static_cast<ParameterId>(found - entries.begin()),
-                 canonical.data());
+  const ParameterId id = id_of(parameters, "layer1.0.conv1.weight");
+  std::vector<float> canonical(static_cast<std::size_t>(parameters.entry(id).elements()));
+  parameters.get(parameters.values(), id, canonical.data());
   EXPECT_EQ(file.read<float>("/weights/layer1.0.conv1.weight"), canonical);
 }
 
 TEST_F(ModelIo, AStartingPointMayHaveAnotherEmbeddingLayer) {
-  TrainerOptions options = small_options();
+  TrainerOptions options = small_trainer("smooth_ap", 8);
   Trainer first(context_, options);
   const Checkpoint checkpoint(save(first, options.model));
   options.seed = 99;
@@ -174,7 +161,7 @@ TEST_F(ModelIo, AStartingPointMayHaveAnotherEmbeddingLayer) {
 }
 
 TEST_F(ModelIo, AnotherArchitectureIsRefusedWithItsTensors) {
-  TrainerOptions options = small_options();
+  TrainerOptions options = small_trainer("smooth_ap", 8);
   Trainer small(context_, options);
   const std::string path = save(small, options.model);
   options.model.arch = "resnet50";
@@ -194,20 +181,14 @@ TEST_F(ModelIo, AnotherArchitectureIsRefusedWithItsTensors) {
 
 TEST_F(ModelIo, TrainingThatDivergesChangesNothing) {
   const NoiseBatch batch(8, 16);
-  TrainerOptions options = small_options();
+  TrainerOptions options = small_trainer("smooth_ap", 8);
   Trainer trainer(context_, options);
   trainer.step(batch.get());
   const std::vector<std::byte> before = bytes_of(trainer, options.model);
   const auto values = trainer.parameters().values();
   const std::vector<float> learnt(values.begin(), values.end());
   // An infinite bias: the embeddings are not finite.
-  float* bias = nullptr;
-  for (std::size_t i = 0; i < trainer.parameters().entries().size(); ++i) {
-    if (trainer.parameters().entries()[i].name == "embedding.bias") {
-      bias = trainer.parameters().value(static_cast<ParameterId>(i));
-    }
-  }
-  ASSERT_NE(bias, nullptr);
+  float* bias = trainer.parameters().value(id_of(trainer.parameters(), "embedding.bias"));
   const float kept = *bias;
   *bias = std::numeric_limits<float>::infinity();
   EXPECT_FALSE(trainer.sound());

@@ -1,9 +1,11 @@
-// A batch of noise, for tests that need training to run, not to learn.
+// A batch of noise and a small network, for tests that need training to run, not to learn.
 #pragma once
 
 #include "data/loader/loader.h"
+#include "training/trainer.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace rk {
@@ -52,5 +54,18 @@ class NoiseBatch {
   std::vector<std::int64_t> labels_, indices_;
   Batch batch_;
 };
+
+// A ResNet-20 on images of 16 pixels.
+inline TrainerOptions small_trainer(const std::string& loss, std::int64_t batch) {
+  TrainerOptions options;
+  options.model.arch = "resnet20";
+  options.model.dim = 8;
+  options.model.crop = options.model.resize = 16;
+  options.loss = parse_loss(loss);
+  options.schedule.rate = 1e-3;
+  options.batch = batch;
+  options.classes = 4;
+  return options;
+}
 
 }  // namespace rk

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "tests/support/parameter_id.h"
 #include "tests/support/random_seed.h"
 
 #include <gtest/gtest.h>
@@ -184,10 +185,9 @@ TEST(OptimizerGroups, NormsAndBiasesNeedNotDecayAndWhatIsFrozenDoesNothing) {
   const LearningPolicy learning{
       .weight_decay = 0.5, .embedding_rate = 10, .proxy_rate = 100, .decays_norms = false};
   const auto expect_group = [&](const std::string& name, double factor, double decay) {
-    const auto& entries = parameters.entries();
-    const auto entry = std::ranges::find(entries, name, &Parameters::Entry::name);
+    const Parameters::Entry& entry = parameters.entry(id_of(parameters, name));
     const auto groups = optimizer_groups(parameters, learning);
-    const auto group = std::ranges::find(groups, entry->offset, &OptimizerGroup::begin);
+    const auto group = std::ranges::find(groups, entry.offset, &OptimizerGroup::begin);
     ASSERT_NE(group, groups.end()) << name;
     EXPECT_EQ(group->rate_factor, factor) << name;
     EXPECT_EQ(group->weight_decay, decay) << name;

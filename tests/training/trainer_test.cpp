@@ -1,6 +1,7 @@
 #include "training/trainer.h"
 
 #include "tests/support/messages.h"
+#include "tests/support/parameter_id.h"
 #include "tests/support/thread_group.h"
 #include "tests/training/noise_batch.h"
 #include "training/model_io.h"
@@ -23,27 +24,12 @@ constexpr int kSize = 16;
 constexpr double kNoRate = 1e-30;  // a step of Adam moves only parameters that are 0
 
 TrainerOptions small_options(const std::string& loss, BatchNormMode batchnorm) {
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = kSize;
+  TrainerOptions options = small_trainer(loss, 16);
   options.batchnorm = batchnorm;
-  options.loss = parse_loss(loss);
-  options.schedule.rate = 1e-3;
-  options.batch = 16;
-  options.classes = 4;
   return options;
 }
 
 std::vector<float> copy(std::span<const float> values) { return {values.begin(), values.end()}; }
-
-ParameterId id_of(const Parameters& parameters, const std::string& name) {
-  for (std::size_t i = 0; i < parameters.entries().size(); ++i) {
-    if (parameters.entries()[i].name == name) return static_cast<ParameterId>(i);
-  }
-  ADD_FAILURE() << "no " << name;
-  return 0;
-}
 
 // Gradients must agree within 2e-4 of each parameter's largest.
 void expect_same_gradients(const Parameters& expected, const std::vector<float>& got,
@@ -273,62 +259,41 @@ TEST_F(TrainerTest, ProxiesStartAsThePapersCodeDoes) {
   EXPECT_NE(proxies("nsl", 2), nsl);
 }
 
-// Plain SGD shows the rate: every parameter moves by -rate * factor * gradient.
-TEST_F(TrainerTest, ProxiesHaveARateOfTheirOwn) {
-  TrainerOptions options = small_options("nsl", BatchNormMode::kRunning);
-  options.optimizer.kind = OptimizerKind::kSgd;
-  options.optimizer.momentum = 0;
-  options.schedule.rate = 1e-3;
-  options.learning.proxy_rate = 50;
-  Trainer trainer(context_, options);
-  Parameters& parameters = trainer.parameters();
-  const std::vector<float> before = copy(parameters.values());
-  const NoiseBatch batch(16, kSize);
-  trainer.step(batch.get());
-  for (const Parameters::Entry& entry : parameters.entries()) {
-    const double rate = entry.name == "proxies" ? 5e-2 : 1e-3;
-    float largest = 0;
-    for (std::int64_t i = 0; i < entry.elements(); ++i) {
-      const auto at = static_cast<std::size_t>(entry.offset + i);
-      const double expected = before[at] - rate * static_cast<double>(parameters.gradients()[at]);
-      ASSERT_NEAR(parameters.values()[at], expected, 1e-6 * std::max(1.0, std::abs(expected)))
-          << entry.name;
-      largest = std::max(largest, std::abs(parameters.gradients()[at]));
-    }
-    EXPECT_GT(largest, 0) << entry.name;
-  }
-}
-
 // Plain SGD again: each group by its own factor, and all pulled towards zero.
 TEST_F(TrainerTest, EveryGroupLearnsAtItsRateAndDecays) {
-  TrainerOptions options = small_options("proxy_anchor", BatchNormMode::kRunning);
-  options.optimizer.kind = OptimizerKind::kSgd;
-  options.optimizer.momentum = 0;
-  options.learning.embedding_rate = 4;
-  options.learning.proxy_rate = 20;
-  options.learning.weight_decay = 0.25;
-  Trainer trainer(context_, options);
-  Parameters& parameters = trainer.parameters();
-  const std::vector<float> before = copy(parameters.values());
-  const NoiseBatch batch(16, kSize);
-  trainer.step(batch.get());
-  for (const Parameters::Entry& entry : parameters.entries()) {
-    const double factor = entry.name == "proxies"                ? 20
-                          : entry.name.starts_with("embedding.") ? 4
-                                                                 : 1;
-    double largest = 0;
-    for (std::int64_t i = 0; i < entry.elements(); ++i) {
-      const auto at = static_cast<std::size_t>(entry.offset + i);
-      const double moved =
-          1e-3 * factor * (static_cast<double>(parameters.gradients()[at]) + 0.25 * before[at]);
-      // One rounding of the parameter.
-      ASSERT_NEAR(
-          parameters.values()[at], before[at] - moved,
-          1e-6 * std::max(1.0, std::abs(static_cast<double>(before[at]))) + 1e-5 * std::abs(moved))
-          << entry.name;
-      largest = std::max(largest, std::abs(moved));
+  for (const char* loss : {"nsl", "proxy_anchor"}) {
+    SCOPED_TRACE(loss);
+    TrainerOptions options = small_options(loss, BatchNormMode::kRunning);
+    options.optimizer.kind = OptimizerKind::kSgd;
+    options.optimizer.momentum = 0;
+    options.learning.embedding_rate = 4;
+    options.learning.proxy_rate = 20;
+    options.learning.weight_decay = 0.25;
+    Trainer trainer(context_, options);
+    Parameters& parameters = trainer.parameters();
+    const std::vector<float> before = copy(parameters.values());
+    const NoiseBatch batch(16, kSize);
+    trainer.step(batch.get());
+    for (const Parameters::Entry& entry : parameters.entries()) {
+      const double factor = entry.name == "proxies"                ? 20
+                            : entry.name.starts_with("embedding.") ? 4
+                                                                   : 1;
+      double largest = 0, steepest = 0;
+      for (std::int64_t i = 0; i < entry.elements(); ++i) {
+        const auto at = static_cast<std::size_t>(entry.offset + i);
+        const auto gradient = static_cast<double>(parameters.gradients()[at]);
+        const double moved = 1e-3 * factor * (gradient + 0.25 * before[at]);
+        // One rounding of the parameter.
+        ASSERT_NEAR(parameters.values()[at], before[at] - moved,
+                    1e-6 * std::max(1.0, std::abs(static_cast<double>(before[at]))) +
+                        1e-5 * std::abs(moved))
+            << entry.name;
+        largest = std::max(largest, std::abs(moved));
+        steepest = std::max(steepest, std::abs(gradient));
+      }
+      EXPECT_GT(largest, entry.name.ends_with("bias") ? 0.0 : 1e-6) << entry.name;
+      EXPECT_GT(steepest, 0) << entry.name;
     }
-    EXPECT_GT(largest, entry.name.ends_with("bias") ? 0.0 : 1e-6) << entry.name;
   }
 }
 
@@ -566,6 +531,21 @@ TEST_F(TrainerTest, OneValueThatCannotBeIsUnsound) {
     }
   }
   EXPECT_TRUE(trainer.sound());
+}
+
+// Decay adds 1e20 times a parameter to its gradient, whose square float32 does not hold.
+TEST_F(TrainerTest, StateOfTheOptimizerMustBeFinite) {
+  const NoiseBatch batch(16, kSize);
+  for (const double decay : {1.0, 1e20}) {
+    TrainerOptions options = small_options("smooth_ap", BatchNormMode::kRunning);
+    options.optimizer.kind = OptimizerKind::kAdam;
+    options.learning.weight_decay = decay;
+    Trainer trainer(context_, options);
+    trainer.step(batch.get());
+    EXPECT_TRUE(std::ranges::all_of(trainer.parameters().values(),
+                                    [](float value) { return std::isfinite(value); }));
+    EXPECT_EQ(trainer.sound(), decay == 1);
+  }
 }
 
 TEST_F(TrainerTest, SaysWhereValuesStopBeingFinite) {

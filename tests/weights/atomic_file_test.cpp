@@ -1,6 +1,7 @@
 #include "weights/atomic_file.h"
 
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 
@@ -11,22 +12,12 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 namespace rk {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class AtomicFile : public ::testing::Test {
  protected:
@@ -84,11 +75,11 @@ class FailingCalls : public FileCalls {
 
 TEST_F(AtomicFile, WritesAndReplaces) {
   write_atomic(path_, bytes_of("one"));
-  EXPECT_EQ(contents(path_), "one");
+  EXPECT_EQ(file_text(path_), "one");
   write_atomic(path_, bytes_of("another"));
-  EXPECT_EQ(contents(path_), "another");
+  EXPECT_EQ(file_text(path_), "another");
   write_atomic(path_, std::string_view());
-  EXPECT_EQ(contents(path_), "");
+  EXPECT_EQ(file_text(path_), "");
   EXPECT_EQ(files(), 1);
 }
 
@@ -104,18 +95,18 @@ TEST_F(AtomicFile, EveryFailureLeavesAWholeFile) {
       write_atomic(path_, bytes_of(fresh), calls);
     } catch (const InputError& error) {
       thrown = true;
-      EXPECT_NE(std::string(error.what()).find(path_.string()), std::string::npos);
-      EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos);
+      EXPECT_TRUE(holds(std::string(error.what()), path_.string()));
+      EXPECT_TRUE(holds(std::string(error.what()), "Input/output error"));
     }
     EXPECT_EQ(files(), 1) << "a temporary file was left by call " << n;
     if (!calls.failed()) {
       EXPECT_FALSE(thrown);
-      EXPECT_EQ(contents(path_), fresh);
+      EXPECT_EQ(file_text(path_), fresh);
       break;
     }
     failed.push_back(calls.which());
     EXPECT_TRUE(thrown) << calls.which();
-    EXPECT_EQ(contents(path_), calls.which() == "sync_folder" ? fresh : old) << calls.which();
+    EXPECT_EQ(file_text(path_), calls.which() == "sync_folder" ? fresh : old) << calls.which();
   }
   // create, set_mode, five writes of five bytes, sync, close, rename, sync_folder.
   EXPECT_EQ(failed,
@@ -145,16 +136,16 @@ TEST_F(AtomicFile, RotationNeverLosesTheNewestFile) {
     }
     EXPECT_EQ(files(), 2) << "call " << n;
     if (!calls.failed()) {
-      EXPECT_EQ(contents(path_), "third");
-      EXPECT_EQ(contents(previous), "second");
+      EXPECT_EQ(file_text(path_), "third");
+      EXPECT_EQ(file_text(previous), "second");
       EXPECT_GT(n, 6);
       break;
     }
     // Only a failed link is no error: without hard links the rotation renames instead.
     EXPECT_EQ(thrown, calls.which() != "link");
     const bool done = calls.which() == "link" || calls.which() == "sync_folder";
-    EXPECT_EQ(contents(path_), done ? "third" : "second") << calls.which();
-    EXPECT_NE(contents(previous), "third") << calls.which();
+    EXPECT_EQ(file_text(path_), done ? "third" : "second") << calls.which();
+    EXPECT_NE(file_text(previous), "third") << calls.which();
   }
 }
 
@@ -186,11 +177,11 @@ TEST_F(AtomicFile, RotationReachesAnotherFileSystem) {
   fs::create_symlink(folder_.path() / "disk" / "last.h5", path_);
   const fs::path previous = folder_.path() / "previous.h5";
   for (const std::string now : {"two", "three"}) {
-    const std::string before = contents(path_);
+    const std::string before = file_text(path_);
     write_rotating(path_, previous, bytes_of(now), calls);
     EXPECT_TRUE(fs::is_symlink(path_));
-    EXPECT_EQ(contents(path_), now);
-    EXPECT_EQ(contents(previous), before);
+    EXPECT_EQ(file_text(path_), now);
+    EXPECT_EQ(file_text(previous), before);
   }
   EXPECT_EQ(files(), 3);
 }
@@ -207,7 +198,7 @@ TEST_F(AtomicFile, InterruptedWritesGoOn) {
     int calls_ = 0;
   } calls;
   write_atomic(path_, bytes_of("contents"), calls);
-  EXPECT_EQ(contents(path_), "contents");
+  EXPECT_EQ(file_text(path_), "contents");
   EXPECT_EQ(calls.calls_, 8);
 }
 
@@ -225,7 +216,7 @@ TEST_F(AtomicFile, FollowsALink) {
   fs::create_symlink("target", path_);
   write_atomic(path_, bytes_of("y"));
   EXPECT_TRUE(fs::is_symlink(path_));
-  EXPECT_EQ(contents(folder_.path() / "target"), "y");
+  EXPECT_EQ(file_text(folder_.path() / "target"), "y");
 }
 
 TEST_F(AtomicFile, FollowsALinkToAFileThatIsNotThereYet) {
@@ -236,7 +227,7 @@ TEST_F(AtomicFile, FollowsALinkToAFileThatIsNotThereYet) {
   write_rotating(path_, folder_.path() / "previous.h5", bytes_of("x"), calls);
   EXPECT_TRUE(fs::is_symlink(path_));
   EXPECT_TRUE(fs::is_symlink(folder_.path() / "disk" / "second"));
-  EXPECT_EQ(contents(folder_.path() / "disk" / "target"), "x");
+  EXPECT_EQ(file_text(folder_.path() / "disk" / "target"), "x");
   EXPECT_EQ(files(), 2);
   // A link into a missing folder, and one in a circle of links, must be refused and stay.
   fs::create_symlink("none/target", folder_.path() / "nowhere");
@@ -244,7 +235,7 @@ TEST_F(AtomicFile, FollowsALinkToAFileThatIsNotThereYet) {
   for (const char* name : {"nowhere", "round"}) {
     EXPECT_TRUE(
         holds(message_of<InputError>([&] { write_atomic(folder_.path() / name, bytes_of("x")); }),
-              (folder_.path() / name).string()));
+              folder_.in(name)));
     EXPECT_TRUE(fs::is_symlink(folder_.path() / name));
   }
 }
@@ -301,13 +292,9 @@ TEST(AtomicFileChecked, IsComparedBeforeItTakesItsPlace) {
   };
   const TemporaryFolder folder;
   folder.write("f", "before");
-  const std::string path = (folder.path() / "f").string();
+  const std::string path = folder.in("f");
   const std::string text(std::size_t{3} << 20, 'x');
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
-  const auto held = [&] {
-    std::ifstream file(path, std::ios::binary);
-    return std::string{std::istreambuf_iterator<char>(file), {}};
-  };
+  const std::span<const std::byte> bytes = bytes_of(text);
   Flipping flipping;
   FileCalls calls;
   EXPECT_TRUE(holds(message_of<InputError>([&] {
@@ -315,14 +302,14 @@ TEST(AtomicFileChecked, IsComparedBeforeItTakesItsPlace) {
                           path, bytes, [] {}, flipping);
                     }),
                     "is not what was written"));
-  EXPECT_EQ(held(), "before");
+  EXPECT_EQ(file_text(path), "before");
   EXPECT_THROW(write_atomic_checked(
                    path, bytes, [] { throw InputError("not so"); }, calls),
                InputError);
-  EXPECT_EQ(held(), "before");
+  EXPECT_EQ(file_text(path), "before");
   write_atomic_checked(
       path, bytes, [] {}, calls);
-  EXPECT_EQ(held(), text);
+  EXPECT_EQ(file_text(path), text);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
@@ -107,28 +108,8 @@ class CheckpointTest : public ::testing::Test {
 TEST_F(CheckpointTest, ReadsBackWhatWasWritten) {
   const State state;
   const Checkpoint read(save(state.bytes()));
-  EXPECT_EQ(read.model().arch, "resnet18");
-  EXPECT_EQ(read.model().dim, 128);
-  EXPECT_TRUE(read.model().stride_in_1x1);
-  EXPECT_EQ(read.model().input_mean, state.model.input_mean);
-  EXPECT_EQ(read.model().source_sha256, state.model.source_sha256);
-  EXPECT_EQ(read.run().step, 7);
-  EXPECT_EQ(read.run().epoch, 2);
-  EXPECT_EQ(read.run().batch, 3);
-  EXPECT_EQ(read.run().seed, state.run.seed);
-  EXPECT_EQ(read.run().best, 0.25);
-  EXPECT_EQ(read.run().since_best, 4);
-  EXPECT_EQ(read.run().loss_sum, 1.5);
-  EXPECT_EQ(read.run().data, "glyphs 1234");
-  EXPECT_EQ(read.run().held_out, "glyphs 77");
-  EXPECT_EQ(read.run().environment, "a machine");
-  EXPECT_EQ(read.run().settings, state.run.settings);
-  EXPECT_EQ(read.run().history, state.run.history);
-  EXPECT_EQ(read.run().classes, state.run.classes);
-  EXPECT_EQ(read.run().bad_images, state.run.bad_images);
-  EXPECT_EQ(read.run().loss_scale.updates, 5);
-  EXPECT_EQ(read.run().loss_scale.scale, 1024.0);
-  EXPECT_EQ(read.run().loss_scale.good_steps, 3);
+  EXPECT_TRUE(read.model() == state.model);
+  EXPECT_TRUE(read.run() == state.run);
   read.require(kWeights, kCounters);
   std::vector<float> values(6);
   read.weight(kWeights[0], values.data());
@@ -252,8 +233,7 @@ TEST_F(CheckpointTest, HasTheIdentityOfTheFileThatWasChecked) {
   EXPECT_EQ(Checkpoint(path_, seal).run().step, 7);
   save(State().bytes());  // equal bytes, another file
   EXPECT_NE(Hdf5Reader(path_).identity(), seal.file);
-  EXPECT_NE(refusal([&] { Checkpoint(path_, seal); }).find("was replaced while it was read"),
-            std::string::npos);
+  EXPECT_TRUE(holds(refusal([&] { Checkpoint(path_, seal); }), "was replaced while it was read"));
 }
 
 // The fields of files are kept under their names in every version, so it is the version that says
@@ -269,13 +249,10 @@ TEST_F(CheckpointTest, OtherVersionsAreRefusedAndKept) {
       {with_version(0), "has version 0 of the format, this program reads 1; use an older Rankine"},
       {sealed_by_another, "was written by a newer Rankine (seal 2); use that version"}};
   for (const auto& [bytes, part] : others) {
-    EXPECT_NE(refusal([&, &bytes = bytes] {
-                Checkpoint c(save(bytes));
-              }).find("last.h5: " + std::string(part)),
-              std::string::npos)
+    EXPECT_TRUE(holds(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }),
+                      "last.h5: " + std::string(part)))
         << part;
-    EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("last.h5: " + std::string(part)),
-              std::string::npos)
+    EXPECT_TRUE(holds(refusal([&] { find_resumable(folder_); }), "last.h5: " + std::string(part)))
         << part;
   }
 }
@@ -285,15 +262,13 @@ TEST_F(CheckpointTest, AnotherNetworkIsRefusedByName) {
   const std::string missing = refusal([&] {
     read.require({{"conv1.weight", {2, 3, 1, 1}}, {"layer1.0.conv3.weight", {4}}}, kCounters);
   });
-  EXPECT_NE(missing.find("resnet18"), std::string::npos) << missing;
-  EXPECT_NE(missing.find("1 missing: layer1.0.conv3.weight"), std::string::npos) << missing;
-  EXPECT_NE(missing.find("1 not expected: bn1.running_var"), std::string::npos) << missing;
+  EXPECT_TRUE(holds(missing, "resnet18"));
+  EXPECT_TRUE(holds(missing, "1 missing: layer1.0.conv3.weight"));
+  EXPECT_TRUE(holds(missing, "1 not expected: bn1.running_var"));
   const std::string shape = refusal([&] {
     read.require({{"conv1.weight", {2, 3, 7, 7}}, {"bn1.running_var", {2}}}, kCounters);
   });
-  EXPECT_NE(shape.find("conv1.weight [2, 3, 1, 1] where [2, 3, 7, 7] is expected"),
-            std::string::npos)
-      << shape;
+  EXPECT_TRUE(holds(shape, "conv1.weight [2, 3, 1, 1] where [2, 3, 7, 7] is expected"));
   read.require({{"conv1.weight", {2, 3, 1, 1}}, {"embedding.weight", {9}}}, kCounters,
                {"embedding.", "bn1.running"});
 }
@@ -301,19 +276,16 @@ TEST_F(CheckpointTest, AnotherNetworkIsRefusedByName) {
 TEST_F(CheckpointTest, WeightsThatAreNoNumbersAreRefused) {
   State state;
   state.conv[3] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("conv1.weight holds NaN"),
-            std::string::npos);
+  EXPECT_TRUE(holds(refusal([&] { Checkpoint c(save(state.bytes())); }), "conv1.weight holds NaN"));
   state.conv[3] = -std::numeric_limits<float>::infinity();
   refusal([&] { Checkpoint c(save(state.bytes())); });
   state.conv[3] = 0;
   state.variance[1] = -1e-9F;
-  EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("negative variance"),
-            std::string::npos);
+  EXPECT_TRUE(holds(refusal([&] { Checkpoint c(save(state.bytes())); }), "negative variance"));
   // A variance stored as an integer is read as a weight, too, so it must be checked as well.
   CheckpointWriter writer(state.model);
   writer.counter("bn1.running_var", -1);
-  EXPECT_NE(refusal([&] { Checkpoint c(save(writer.finish())); }).find("negative variance"),
-            std::string::npos);
+  EXPECT_TRUE(holds(refusal([&] { Checkpoint c(save(writer.finish())); }), "negative variance"));
 }
 
 // What a loss keeps is part of the training's state as much as weights are.
@@ -346,9 +318,8 @@ TEST_F(CheckpointTest, WeightsThatAreTextAreRefused) {
   H5Fclose(file);
   bytes = read_file(path_, std::size_t{1} << 20);
   seal(bytes);
-  EXPECT_NE(
-      refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }).find("bn1.weight holds text"),
-      std::string::npos);
+  EXPECT_TRUE(
+      holds(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }), "bn1.weight holds text"));
 }
 
 // source_sha256 becomes part of texts, so it must be 64 hexadecimal digits or empty.
@@ -361,8 +332,8 @@ TEST_F(CheckpointTest, ASourceIsASumOrNothing) {
   for (const std::string& sum :
        {std::string("abc"), std::string(64, 'g'), std::string(65, 'a'), std::string(64, '\xff')}) {
     state.model.source_sha256 = sum;
-    EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("source_sha256 is neither"),
-              std::string::npos);
+    EXPECT_TRUE(
+        holds(refusal([&] { Checkpoint c(save(state.bytes())); }), "source_sha256 is neither"));
   }
 }
 
@@ -379,8 +350,7 @@ TEST_F(CheckpointTest, CountsBelowZeroAreRefused) {
   for (const Count count : counts) {
     State state;
     count(state.run) = -1;
-    EXPECT_NE(refusal([&] { Checkpoint c(save(state.bytes())); }).find("makes no sense"),
-              std::string::npos);
+    EXPECT_TRUE(holds(refusal([&] { Checkpoint c(save(state.bytes())); }), "makes no sense"));
   }
 }
 
@@ -431,11 +401,10 @@ TEST_F(CheckpointTest, OtherSealedFilesAreRefused) {
   const float x = 1;
   writer.write("/embeddings", {1, 1}, &x);
   std::vector<std::byte> bytes = writer.finish();
-  EXPECT_NE(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }).find("checksum"),
-            std::string::npos);
+  EXPECT_TRUE(holds(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }), "checksum"));
   seal(bytes);
-  EXPECT_NE(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }).find("not a checkpoint"),
-            std::string::npos);
+  EXPECT_TRUE(
+      holds(refusal([&, &bytes = bytes] { Checkpoint c(save(bytes)); }), "not a checkpoint"));
 }
 
 TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
@@ -461,7 +430,7 @@ TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
   EXPECT_EQ(found.checkpoint->run().step, 2);
   EXPECT_TRUE(found.checkpoint->path().ends_with("previous.h5"));
   ASSERT_EQ(found.skipped.size(), 1U);
-  EXPECT_NE(found.skipped[0].find("last.h5: is damaged"), std::string::npos) << found.skipped[0];
+  EXPECT_TRUE(holds(found.skipped[0], "last.h5: is damaged"));
 
   // Saving over a damaged last.h5 must not rotate it over the good previous.h5.
   EXPECT_TRUE(found.last_damaged);
@@ -475,16 +444,15 @@ TEST_F(CheckpointTest, ResumesFromTheNewestValid) {
 
   write_atomic(folder_ + "/previous.h5", damaged);
   write_atomic(folder_ + "/best.h5", std::string_view());
-  EXPECT_NE(refusal([&] { find_resumable(folder_); }).find("no valid checkpoint"),
-            std::string::npos);
+  EXPECT_TRUE(holds(refusal([&] { find_resumable(folder_); }), "no valid checkpoint"));
 }
 
 TEST_F(CheckpointTest, OneRunAFolder) {
   FileCalls calls;
   {
     const FolderLock lock(folder_, calls);
-    EXPECT_NE(refusal([&] { FolderLock second(folder_, calls); }).find(std::to_string(::getpid())),
-              std::string::npos);
+    EXPECT_TRUE(
+        holds(refusal([&] { FolderLock second(folder_, calls); }), std::to_string(::getpid())));
   }
   // The lock must go with a process that ends without releasing it.
   const pid_t child = ::fork();
@@ -506,14 +474,12 @@ TEST_F(CheckpointTest, WhatIsNoFileIsNotSealed) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_FALSE(is_sealed(pipe));
   std::vector<std::string> said;
-  EXPECT_NE(refusal([&] { open_weights(pipe, "", said); }).find("not a regular file"),
-            std::string::npos);
+  EXPECT_TRUE(holds(refusal([&] { open_weights(pipe, "", said); }), "not a regular file"));
 }
 
 TEST(SealedFile, KnownDigest) {
   // FIPS 180-2, appendix B.1.
-  const std::string abc = "abc";
-  EXPECT_EQ(hexadecimal(sha256(std::as_bytes(std::span(abc.data(), abc.size())))),
+  EXPECT_EQ(hexadecimal(sha256(bytes_of("abc"))),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 

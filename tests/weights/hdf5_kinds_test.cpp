@@ -116,7 +116,7 @@ std::vector<std::byte> draw(Random& random, Storage storage, Drawn& drawn) {
   }
   // Not in memory: in the latest format, H5Fget_file_image spoils a checksum of an open file.
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "drawn.h5").string();
+  const std::string path = folder.in("drawn.h5");
   Hdf5FileId file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
   const Hdf5SpaceId space(
       rank == 0 ? H5Screate(H5S_SCALAR)

@@ -4,6 +4,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
@@ -73,9 +74,24 @@ void expect_algebra(const NetworkWeights& weights, const Values& values, double 
   }
 }
 
-TEST(KerasResNet, Case44EveryGenerationOfNames) {
+class KerasResNet : public FolderTest<TemporaryFolder> {
+ protected:
+  // Writes a file; returns its path.
+  std::string file(const std::vector<std::byte>& bytes, const std::string& name = "k.h5") const {
+    folder_.write(name, bytes);
+    return in(name);
+  }
+  NetworkWeights read(const std::vector<std::byte>& bytes, const std::string& name = "k.h5") const {
+    return network_weights(read_tensor_file(file(bytes, name)));
+  }
+  std::string refusal(const std::vector<std::byte>& bytes) const {
+    const TensorFile given = read_tensor_file(file(bytes));
+    return message_of<InputError>([&] { network_weights(given); });
+  }
+};
+
+TEST_F(KerasResNet, Case44EveryGenerationOfNames) {
   CounterRandom random(random_seed(), 0, 0);
-  const TemporaryFolder folder;
   for (const KerasGeneration generation :
        {KerasGeneration::kFirst, KerasGeneration::kFirstNumbered, KerasGeneration::kSecond,
         KerasGeneration::kSecondInside, KerasGeneration::kThirdNamed,
@@ -84,9 +100,9 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
         KerasGeneration::kDoubledOnWindows}) {
     SCOPED_TRACE(static_cast<int>(generation));
     Values drawn;
-    const std::vector<std::byte> bytes =
-        keras_resnet50(generation, [&](const std::string& layer, const std::string& part,
-                                       const std::vector<std::int64_t>& dims) {
+    const NetworkWeights weights =
+        read(keras_resnet50(generation, [&](const std::string& layer, const std::string& part,
+                                            const std::vector<std::int64_t>& dims) {
           std::int64_t count = 1;
           for (const std::int64_t d : dims) count *= d;
           // Few different values, so that writing them is quick; the index tells places apart.
@@ -96,10 +112,7 @@ TEST(KerasResNet, Case44EveryGenerationOfNames) {
             period[i] = static_cast<float>(0.01 * seed + 0.001 * static_cast<double>(i));
           }
           return drawn[layer + "/" + part] = repeated(period, static_cast<std::size_t>(count));
-        });
-    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const NetworkWeights weights =
-        network_weights(read_tensor_file((folder.path() / "k.h5").string()));
+        }));
     EXPECT_TRUE(weights.ignored.empty());
     const bool first =
         generation == KerasGeneration::kFirst || generation == KerasGeneration::kFirstNumbered;
@@ -115,13 +128,7 @@ std::vector<float> halves(const std::string&, const std::string&,
 }
 
 // What the file holds besides a network, under the names of its layers too, must not get into it.
-TEST(KerasResNet, OneOfSeveralNetworks) {
-  const TemporaryFolder folder;
-  const auto read = [&](KerasGeneration generation, const std::function<void(Hdf5Writer&)>& more) {
-    const std::vector<std::byte> bytes = keras_resnet50(generation, halves, more);
-    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    return network_weights(read_tensor_file((folder.path() / "k.h5").string()));
-  };
+TEST_F(KerasResNet, OneOfSeveralNetworks) {
   const std::vector<float> ones(64 * 64 * 49, 1.0F);
   const auto expect_halves = [](const NetworkWeights& weights) {
     for (const char* name : {"conv1.weight", "layer1.0.conv1.weight"}) {
@@ -132,10 +139,10 @@ TEST(KerasResNet, OneOfSeveralNetworks) {
   const std::string stem = "conv1_conv/kernel:0", first = "conv2_block1_1_conv/kernel:0";
   for (const KerasGeneration generation :
        {KerasGeneration::kSecond, KerasGeneration::kSecondInside}) {
-    const NetworkWeights two = read(generation, [&](Hdf5Writer& writer) {
+    const NetworkWeights two = read(keras_resnet50(generation, halves, [&](Hdf5Writer& writer) {
       writer.write("/model_weights/a/" + stem, {7, 7, 3, 64}, ones.data());
       writer.write("/model_weights/a/" + first, {1, 1, 64, 64}, ones.data());
-    });
+    }));
     expect_halves(two);
     const bool inside = generation == KerasGeneration::kSecondInside;
     EXPECT_EQ(two.notes.at(0), std::string("of 2 networks in the file the one of ") +
@@ -143,26 +150,27 @@ TEST(KerasResNet, OneOfSeveralNetworks) {
     EXPECT_EQ(two.ignored, (std::vector<std::string>{"a/" + stem, "a/" + first}));
   }
   // A layer of the name that the stem has in the first generation.
-  const NetworkWeights one = read(KerasGeneration::kSecond, [&](Hdf5Writer& writer) {
-    writer.write("/model_weights/conv1/conv1/kernel:0", {3, 3, 64, 64}, ones.data());
-  });
+  const NetworkWeights one =
+      read(keras_resnet50(KerasGeneration::kSecond, halves, [&](Hdf5Writer& writer) {
+        writer.write("/model_weights/conv1/conv1/kernel:0", {3, 3, 64, 64}, ones.data());
+      }));
   expect_halves(one);
   EXPECT_EQ(one.ignored, std::vector<std::string>{"conv1/conv1/kernel:0"});
   EXPECT_EQ(one.notes.size(), 1U);
   // Of two models inside another, in Keras 3, each layer states its name alone.
-  const NetworkWeights third = read(KerasGeneration::kThirdNamed, [&](Hdf5Writer& writer) {
-    const std::string layer = "/layers/functional/layers/conv2d/vars";
-    writer.write(layer + "/0", {7, 7, 3, 64}, ones.data());
-    writer.set_attribute(layer, "name", "conv1_conv");
-  });
+  const NetworkWeights third =
+      read(keras_resnet50(KerasGeneration::kThirdNamed, halves, [&](Hdf5Writer& writer) {
+        const std::string layer = "/layers/functional/layers/conv2d/vars";
+        writer.write(layer + "/0", {7, 7, 3, 64}, ones.data());
+        writer.set_attribute(layer, "name", "conv1_conv");
+      }));
   expect_halves(third);
   EXPECT_EQ(third.ignored, std::vector<std::string>{"layers/functional/conv1_conv/vars/0"});
 }
 
 // Before Keras wrote names, a model inside another counted its layers from 0, and the one around it
 // too.
-TEST(KerasResNet, AClassifierAroundAModelWithoutNames) {
-  const TemporaryFolder folder;
+TEST_F(KerasResNet, AClassifierAroundAModelWithoutNames) {
   const std::vector<float> ones(2048 * 3, 1.0F);
   for (const auto& [generation, container] :
        {std::pair<KerasGeneration, std::string>{KerasGeneration::kThirdCountedInside, "layers"},
@@ -175,9 +183,7 @@ TEST(KerasResNet, AClassifierAroundAModelWithoutNames) {
           writer.write("/" + around + "/conv2d/vars/0", {3, 3, 64, 1}, ones.data());
           writer.write("/optimizer/vars/1", {1}, ones.data());
         });
-    folder.write("k.weights.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const NetworkWeights weights =
-        network_weights(read_tensor_file((folder.path() / "k.weights.h5").string()));
+    const NetworkWeights weights = read(bytes, "k.weights.h5");
     ASSERT_NE(weights.find("fc.weight"), nullptr);
     EXPECT_EQ(weights.find("fc.weight")->dims, (std::vector<std::int64_t>{3, 2048}));
     ASSERT_NE(weights.find("conv1.weight"), nullptr);
@@ -190,8 +196,7 @@ TEST(KerasResNet, AClassifierAroundAModelWithoutNames) {
 
 // TensorFlow 1 numbers the names of weights whose layer's name was given before, but Keras does not
 // number the group of the layer.
-TEST(KerasResNet, ALayerWhoseNameTensorFlow1Numbered) {
-  const TemporaryFolder folder;
+TEST_F(KerasResNet, ALayerWhoseNameTensorFlow1Numbered) {
   const std::vector<float> ones(2048 * 3, 1.0F);
   const std::vector<std::byte> bytes =
       keras_resnet50(KerasGeneration::kFirst, halves, [&](Hdf5Writer& writer) {
@@ -200,9 +205,7 @@ TEST(KerasResNet, ALayerWhoseNameTensorFlow1Numbered) {
         writer.write("/conv1_1/conv1_1/kernel:0", {7, 7, 3, 8}, ones.data());
         writer.write("/head_1/head_1/kernel:0", {3, 3}, ones.data());
       });
-  folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  const NetworkWeights weights =
-      network_weights(read_tensor_file((folder.path() / "k.h5").string()));
+  const NetworkWeights weights = read(bytes);
   ASSERT_NE(weights.find("fc.weight"), nullptr);
   EXPECT_EQ(weights.find("fc.weight")->dims, (std::vector<std::int64_t>{3, 2048}));
   EXPECT_EQ(weights.find("conv1.weight")->values[0], 0.5F);
@@ -212,16 +215,14 @@ TEST(KerasResNet, ALayerWhoseNameTensorFlow1Numbered) {
 
 // Data sets that are no array of numbers keep nobody from reading a network beside them; one in the
 // place of a tensor of the network's does.
-TEST(KerasResNet, DataSetsOfOtherKindsAreLeftOut) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "k.h5").string();
+TEST_F(KerasResNet, DataSetsOfOtherKindsAreLeftOut) {
+  const std::string path = in("k.h5");
   const auto read_with_opaque = [&](KerasGeneration generation, const char* name) {
-    const std::vector<std::byte> bytes = keras_resnet50(generation, halves, [](Hdf5Writer& writer) {
+    file(keras_resnet50(generation, halves, [](Hdf5Writer& writer) {
       const std::vector<float> ones(2048 * 3, 1.0F);
       writer.write("/predictions/predictions/kernel:0", {2048, 3}, ones.data());
       writer.write("/predictions/predictions/bias:0", {3}, ones.data());
-    });
-    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }));
     const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
     const hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
@@ -256,7 +257,7 @@ TEST(KerasResNet, DataSetsOfOtherKindsAreLeftOut) {
 }
 
 // Names that only look like those of its layers are no part of the network.
-TEST(KerasResNet, AlmostTheNamesOfItsLayers) {
+TEST_F(KerasResNet, AlmostTheNamesOfItsLayers) {
   using Name = std::optional<std::string>;
   EXPECT_EQ(name_of_keras_layer("conv2_block1_0_conv"), Name("layer1.0.downsample.0"));
   EXPECT_EQ(name_of_keras_layer("conv5_block3_3_bn"), Name("layer4.2.bn3"));
@@ -272,8 +273,7 @@ TEST(KerasResNet, AlmostTheNamesOfItsLayers) {
 }
 
 // A classifier is taken if it fits, beside the network or in a model around it.
-TEST(KerasResNet, AnyClassifier) {
-  const TemporaryFolder folder;
+TEST_F(KerasResNet, AnyClassifier) {
   for (const auto& [where, features] :
        {std::pair<std::string, std::int64_t>{"predictions/predictions", 2048},
         {"predictions/sequential/predictions", 2048},
@@ -285,9 +285,7 @@ TEST(KerasResNet, AnyClassifier) {
                          writer.write("/model_weights/" + at + "/kernel:0", {in, 3}, values.data());
                          writer.write("/model_weights/" + at + "/bias:0", {3}, values.data());
                        });
-    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const NetworkWeights weights =
-        network_weights(read_tensor_file((folder.path() / "k.h5").string()));
+    const NetworkWeights weights = read(bytes);
     const auto* classifier = weights.find("fc.weight");
     if (features == 2048) {
       ASSERT_NE(classifier, nullptr) << where;
@@ -303,65 +301,51 @@ TEST(KerasResNet, AnyClassifier) {
   }
 }
 
-TEST(KerasResNet, Case44OtherNetworksAreNamed) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "k.h5").string();
-  const auto refusal = [&](Hdf5Writer& writer) {
-    const std::vector<std::byte> bytes = writer.finish();
-    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    return message_of<InputError>([&] { network_weights(read_tensor_file(path)); });
-  };
+TEST_F(KerasResNet, Case44OtherNetworksAreNamed) {
   const std::vector<float> values(64 * 3 * 49, 1.0F);
   Hdf5Writer second;
   second.write("/conv2_block1_preact_bn/conv2_block1_preact_bn/gamma:0", {64}, values.data());
-  EXPECT_NE(refusal(second).find("ResNet V2"), std::string::npos);
+  EXPECT_TRUE(holds(refusal(second.finish()), "ResNet V2"));
   Hdf5Writer theano;
   theano.write("/conv1/conv1_W:0", {64, 3, 7, 7}, values.data());
-  EXPECT_NE(refusal(theano).find("Theano"), std::string::npos);
+  EXPECT_TRUE(holds(refusal(theano.finish()), "Theano"));
   Hdf5Writer part;
   part.write("/conv1_conv/conv1_conv/kernel:0", {7, 7, 3, 64}, values.data());
-  const std::string message = refusal(part);
-  EXPECT_NE(message.find("gamma of bn1 is missing"), std::string::npos);
+  const std::string message = refusal(part.finish());
+  EXPECT_TRUE(holds(message, "gamma of bn1 is missing"));
   // The message lists the first few of some two hundred names.
-  EXPECT_TRUE(holds(message, " more; `convert " + path + " --list` shows what is there"));
+  EXPECT_TRUE(holds(message, " more; `convert " + in("k.h5") + " --list` shows what is there"));
 }
 
 // Deeper networks hold every tensor of a ResNet50 but must not be taken for one.
-TEST(KerasResNet, DeeperNetworksAreNamed) {
-  const TemporaryFolder folder;
-  const auto refusal = [&](int blocks) {
+TEST_F(KerasResNet, DeeperNetworksAreNamed) {
+  const auto refused = [&](int blocks) {
     Hdf5Writer writer;
     const std::vector<float> value(1, 1.0F);
     for (int block = 1; block <= blocks; ++block) {
       writer.write(fmt::format("/conv4_block{0}_1_conv/conv4_block{0}_1_conv/bias:0", block), {1},
                    value.data());
     }
-    const std::vector<std::byte> bytes = writer.finish();
-    folder.write("k.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const TensorFile file = read_tensor_file((folder.path() / "k.h5").string());
-    return message_of<InputError>([&] { network_weights(file); });
+    return refusal(writer.finish());
   };
-  EXPECT_TRUE(holds(refusal(6), "is not the whole of Keras's ResNet-50"));
-  EXPECT_TRUE(holds(refusal(7),
+  EXPECT_TRUE(holds(refused(6), "is not the whole of Keras's ResNet-50"));
+  EXPECT_TRUE(holds(refused(7),
                     ": holds conv4_block7_1_conv/conv4_block7_1_conv/bias:0, a layer of a "
                     "deeper ResNet, which"));
-  EXPECT_TRUE(holds(refusal(23), ", a layer of Keras's ResNet101, which ResNet50 has not; give "));
-  EXPECT_TRUE(holds(refusal(36), ", a layer of Keras's ResNet152, which ResNet50 has not; give "));
+  EXPECT_TRUE(holds(refused(23), ", a layer of Keras's ResNet101, which ResNet50 has not; give "));
+  EXPECT_TRUE(holds(refused(36), ", a layer of Keras's ResNet152, which ResNet50 has not; give "));
 }
 
-TEST(KerasResNet, EmbeddingsAreNoWeights) {
-  const TemporaryFolder folder;
+TEST_F(KerasResNet, EmbeddingsAreNoWeights) {
   Hdf5Writer embeddings;
   const std::vector<float> values(6, 1.0F);
   const std::vector<std::int64_t> labels(3, 1);
   embeddings.write("/embeddings", {3, 2}, values.data());
   embeddings.write("/labels", {3}, labels.data());
-  const std::vector<std::byte> bytes = embeddings.finish();
-  folder.write("e.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  const std::string path = (folder.path() / "e.h5").string();
-  const TensorFile file = read_tensor_file(path);
+  const std::string path = file(embeddings.finish(), "e.h5");
+  const TensorFile given = read_tensor_file(path);
   for (const char* arch : {"", "resnet20"}) {
-    EXPECT_EQ(message_of<InputError>([&] { network_weights(file, arch); }),
+    EXPECT_EQ(message_of<InputError>([&] { network_weights(given, arch); }),
               path +
                   ": is embeddings, not weights; give the checkpoint (best.h5) that they were "
                   "made with");

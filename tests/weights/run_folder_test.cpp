@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/system/read_file.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
@@ -16,26 +17,18 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace rk {
 namespace {
 
 namespace fs = std::filesystem;
 
-class RunFolder : public testing::Test {
+class RunFolder : public FolderTest<TemporaryFolder> {
  protected:
-  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
-  std::string text(const std::string& name) const {
-    std::ifstream file(in(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
   std::string refused(const std::string& folder) {
     return message_of<InputError>([&] { FolderLock(folder, calls_); });
   }
 
-  const TemporaryFolder folder_;
   FileCalls calls_;
 };
 
@@ -54,7 +47,7 @@ class LockFails : public FileCalls {
 
 TEST_F(RunFolder, ALockIsHeldByOneAndNamesIt) {
   const FolderLock held(in("run"), calls_);
-  EXPECT_EQ(text("run/.lock"), std::to_string(::getpid()));
+  EXPECT_EQ(file_text(in("run/.lock")), std::to_string(::getpid()));
   EXPECT_TRUE(holds(refused(in("run")), fmt::format("another run (process {})", ::getpid())));
   EXPECT_TRUE(fs::exists(in("run/.lock"))) << "who was refused removed it";
 }
@@ -90,15 +83,15 @@ TEST_F(RunFolder, ALockFileThatIsNotOursIsLeftAlone) {
   fs::create_directories(in("link"));
   fs::create_symlink(in("digits"), in("link/.lock"));
   refuse("link");
-  EXPECT_EQ(text("digits"), "12345");
+  EXPECT_EQ(file_text(in("digits")), "12345");
   fs::create_directories(in("hard"));
   fs::create_hard_link(in("digits"), in("hard/.lock"));
   refuse("hard");
-  EXPECT_EQ(text("digits"), "12345");
+  EXPECT_EQ(file_text(in("digits")), "12345");
   fs::create_directories(in("other"));
   fs::copy(in("notes"), in("other/.lock"));
   refuse("other");
-  EXPECT_EQ(text("other/.lock"), "mine");
+  EXPECT_EQ(file_text(in("other/.lock")), "mine");
   fs::create_directories(in("pipe"));
   ASSERT_EQ(::mkfifo(in("pipe/.lock").c_str(), 0600), 0);
   refuse("pipe");

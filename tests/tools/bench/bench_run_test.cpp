@@ -3,6 +3,7 @@
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/words.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -20,11 +21,9 @@ using Words = std::vector<std::string>;
 class BenchRun : public testing::Test {
  protected:
   Finished bench(const Words& more, const Words& before = {}) const {
-    Words words = before;
-    words.insert(words.end(), {RK_BIN "/bench"});
-    words.insert(words.end(), more.begin(), more.end());
-    words.insert(words.end(), {"--threads", "1", "--device", "cpu"});
-    return run_to_end(words, folder_.path().string());
+    return run_to_end(joined(before, joined(joined({RK_BIN "/bench"}, more),
+                                            {"--threads", "1", "--device", "cpu"})),
+                      folder_.path().string());
   }
 
   const TemporaryFolder folder_;
@@ -64,8 +63,7 @@ TEST_F(BenchRun, ARankingIsTimedWithAndWithoutItsLoss) {
   EXPECT_NE(result.at("total_ms"), result.at("sort_ms")) << result;
   const Finished pairs = bench({"rank", "--loss", "fastap", "--n", "50"});
   EXPECT_EQ(pairs.code, 2) << pairs.err;
-  EXPECT_TRUE(holds(pairs.err, "bench rank: fastap ranks no scores; use `bench loss`"))
-      << pairs.err;
+  EXPECT_TRUE(holds(pairs.err, "bench rank: fastap ranks no scores; use `bench loss`"));
   EXPECT_EQ(bench({"rank", "--n", "2", "--repeats", "1"}).code, 0);
   EXPECT_EQ(bench({"rank", "--n", "1", "--repeats", "1"}).code, 2);
 }
@@ -92,7 +90,7 @@ TEST_F(BenchRun, AProcessorWithoutDirectConvolutionsIsSaidToBeSlow) {
 TEST_F(BenchRun, ABatchThatDoesNotFitIsAnsweredByOneThatDoes) {
   folder_.write("meminfo", "MemTotal: 9999999 kB\nMemAvailable: 700000 kB\n");
   const Words little = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
-                        "RK_FAKE_MEMINFO_FILE=" + (folder_.path() / "meminfo").string()};
+                        "RK_FAKE_MEMINFO_FILE=" + folder_.in("meminfo")};
   const auto step = [&](const std::string& batch) {
     return bench({"step", "--arch", "resnet20", "--image-size", "64", "--dim", "16", "--batch",
                   batch, "--repeats", "1"},
@@ -113,11 +111,7 @@ TEST_F(BenchRun, ABatchThatDoesNotFitIsAnsweredByOneThatDoes) {
 // With a class for each row there would be nothing to rank, in whose time all metrics would be.
 TEST_F(BenchRun, ClassesHaveSomethingToFind) {
   const Words small = {"eval", "--n", "600", "--dim", "8", "--repeats", "1", "--json", "-"};
-  const auto with = [&](const Words& more) {
-    Words words = small;
-    words.insert(words.end(), more.begin(), more.end());
-    return bench(words);
-  };
+  const auto with = [&](const Words& more) { return bench(joined(small, more)); };
   const Finished open = with({});
   ASSERT_EQ(open.code, 0) << open.err;
   EXPECT_EQ(nlohmann::json::parse(open.out)["classes"], 600 * 11316 / 60502);
@@ -126,8 +120,7 @@ TEST_F(BenchRun, ClassesHaveSomethingToFind) {
   EXPECT_EQ(many.code, 2);
   EXPECT_TRUE(holds(many.err,
                     "--classes 301: in so many, 600 rows have nothing to find; give at "
-                    "most 300"))
-      << many.err;
+                    "most 300"));
   EXPECT_EQ(with({"--classes", "400", "--gallery", "400"}).code, 0);
   EXPECT_EQ(with({"--classes", "401", "--gallery", "400"}).code, 2);
 }

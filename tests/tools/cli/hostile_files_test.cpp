@@ -2,11 +2,13 @@
 // limits of time and memory.
 #include "engine/base/error.h"
 #include "engine/base/sanitizers.h"
+#include "engine/system/read_file.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/weights/raw_hdf5.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
@@ -95,30 +97,30 @@ void write_widening(const std::string& path) {
   for (std::size_t i = 0; i < std::size_t{64} << 10; ++i) {
     values[i] = static_cast<std::int8_t>(random());
   }
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  const hid_t space = H5Screate_simple(2, dims.data(), nullptr);
-  const hid_t part = H5Screate_simple(2, chunk.data(), nullptr);
-  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_chunk(creation, 2, chunk.data());
-  H5Pset_deflate(creation, 1);
-  const hid_t set =
-      H5Dcreate2(file, "embeddings", H5T_STD_I8LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-  for (hsize_t i = 0; i < kChunks; ++i) {
-    const std::array<hsize_t, 2> begin = {i * chunk[0], 0};
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, begin.data(), nullptr, chunk.data(), nullptr);
-    EXPECT_GE(H5Dwrite(set, H5T_NATIVE_INT8, part, space, H5P_DEFAULT, values.data()), 0);
-  }
-  H5Dclose(set);
-  H5Pclose(creation);
-  H5Sclose(part);
-  H5Sclose(space);
-  H5Fclose(file);
+  made_hdf5(path, [&](hid_t file) {
+    const hid_t space = H5Screate_simple(2, dims.data(), nullptr);
+    const hid_t part = H5Screate_simple(2, chunk.data(), nullptr);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(creation, 2, chunk.data());
+    H5Pset_deflate(creation, 1);
+    const hid_t set =
+        H5Dcreate2(file, "embeddings", H5T_STD_I8LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    for (hsize_t i = 0; i < kChunks; ++i) {
+      const std::array<hsize_t, 2> begin = {i * chunk[0], 0};
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, begin.data(), nullptr, chunk.data(), nullptr);
+      EXPECT_GE(H5Dwrite(set, H5T_NATIVE_INT8, part, space, H5P_DEFAULT, values.data()), 0);
+    }
+    H5Dclose(set);
+    H5Pclose(creation);
+    H5Sclose(part);
+    H5Sclose(space);
+  });
 }
 
 // A loss's input that is too large must be refused before memory for it is allocated.
 TEST(HostileFiles, TheInputOfALossTakesNoMoreMemoryThanItMay) {
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "wide.h5").string();
+  const std::string path = folder.in("wide.h5");
   write_widening(path);
   const auto probe = [&](const std::string& file) {
     return run_to_end({RK_BIN "/probe", "--loss", "fastap", "--in", file, "--device", "cpu", "-q"},
@@ -140,21 +142,13 @@ TEST(HostileFiles, WaitingForTheLibraryEndsOnASignal) {
     ChildProcess program({RK_BIN "/eval", "--embeddings", kFixtures + "hang.h5", "-v"},
                          folder.path().string());
     // The program prints its device just before it reads; then the library is busy for 2 s.
-    while (program.running() && program.said_so_far().find("device: ") == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    program.wait_for([&] { return holds(program.said_so_far(), "device: "); });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     program.send(signal);
     const Finished run = program.wait();
     EXPECT_EQ(run.code, 128 + signal) << run.err;
     EXPECT_TRUE(holds(run.err, "nothing was written"));
   }
-}
-
-std::vector<std::byte> file_bytes(const std::string& path) {
-  const std::string text = file_text(path);
-  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-  return {bytes.begin(), bytes.end()};
 }
 
 // Changes bits, bytes, words or whole stretches, as a disk, a network or an attacker might.
@@ -196,8 +190,8 @@ int hangs(std::string_view message) {
 TEST(HostileFiles, DamagedEmbeddingsAreReadOrRefused) {
   Random random(random_seed());
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "damaged.h5").string();
-  const std::vector<std::byte> whole = file_bytes(kFixtures + "ok.h5");
+  const std::string path = folder.in("damaged.h5");
+  const std::vector<std::byte> whole = read_file(kFixtures + "ok.h5", std::size_t{1} << 20);
   for (int i = 0, hung = 0; i < 100 && hung < kHangs && !HasFailure(); ++i) {
     std::vector<std::byte> damaged = whole;
     mutate(damaged, random);
@@ -216,8 +210,8 @@ TEST(HostileFiles, DamagedEmbeddingsAreReadOrRefused) {
 TEST(HostileFiles, DamagedEmbeddingsAreAnInputErrorAtMost) {
   Random random(random_seed());
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "damaged.h5").string();
-  const std::vector<std::byte> whole = file_bytes(kFixtures + "ok.h5");
+  const std::string path = folder.in("damaged.h5");
+  const std::vector<std::byte> whole = read_file(kFixtures + "ok.h5", std::size_t{1} << 20);
   for (int i = 0, hung = 0; i < 200 && hung < kHangs; ++i) {
     std::vector<std::byte> damaged = whole;
     mutate(damaged, random);
@@ -250,7 +244,7 @@ CheckpointWriter small_checkpoint(const std::string& settings) {
 TEST(HostileFiles, DamagedCheckpointsWithAFreshSealAreAnInputErrorAtMost) {
   Random random(random_seed());
   const TemporaryFolder folder;
-  const std::string path = (folder.path() / "damaged.h5").string();
+  const std::string path = folder.in("damaged.h5");
   std::vector<std::byte> whole = small_checkpoint("{}").finish();
   whole.resize(whole.size() - kSealBytes);
   for (int i = 0, hung = 0; i < 200 && hung < kHangs; ++i) {
@@ -297,7 +291,7 @@ TEST(HostileFiles, SettingsOfACheckpointAreLookedAt) {
   };
   for (const auto& [settings, words] : cases) {
     const TemporaryFolder folder;
-    write_atomic((folder.path() / kLastFile).string(), small_checkpoint(settings).finish());
+    write_atomic(folder.in(kLastFile), small_checkpoint(settings).finish());
     const Finished run = run_to_end({RK_BIN "/train", "--out", folder.path().string(), "--resume",
                                      "auto", "--device", "cpu", "-q"},
                                     folder.path().string());

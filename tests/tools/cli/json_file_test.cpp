@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -20,19 +21,17 @@
 namespace rk {
 namespace {
 
-class JsonFile : public testing::Test {
+class JsonFile : public FolderTest<TemporaryFolder> {
  protected:
   std::size_t files() const {
     return static_cast<std::size_t>(
         std::distance(std::filesystem::directory_iterator(folder_.path()), {}));
   }
-
-  const TemporaryFolder folder_;
 };
 
 // On a machine with a GPU a result gains the GPU's state.
 TEST_F(JsonFile, AResultSaysWhatMadeIt) {
-  const std::string path = folder_.path() / "r.json";
+  const std::string path = in("r.json");
   CommonOptions common;
   common.json = path;
   common.device = "cuda:0";
@@ -54,7 +53,7 @@ TEST_F(JsonFile, AResultSaysWhatMadeIt) {
 }
 
 TEST_F(JsonFile, ComesBackAsWritten) {
-  const std::string path = folder_.path() / "r.json";
+  const std::string path = in("r.json");
   const nlohmann::json value = {{"recall_at_1", 0.1}, {"paths", {"a\nb"}}};
   write_json(path, {{"old", true}});
   write_json(path, value);
@@ -63,7 +62,7 @@ TEST_F(JsonFile, ComesBackAsWritten) {
 }
 
 TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
-  const std::string path = folder_.path() / "r.json";
+  const std::string path = in("r.json");
   write_json(path, {{"loss", std::numeric_limits<double>::quiet_NaN()}, {"name", "\xff"}});
   const auto value = nlohmann::json::parse(std::ifstream(path));
   EXPECT_TRUE(value["loss"].is_null());
@@ -71,7 +70,7 @@ TEST_F(JsonFile, WhatJsonCannotHoldIsReplaced) {
 }
 
 TEST_F(JsonFile, AResultSaysWhoseItIs) {
-  const std::string path = folder_.path() / "r.json";
+  const std::string path = in("r.json");
   CommonOptions common;
   common.json = path;
   common.device = "cpu";
@@ -99,7 +98,7 @@ TEST_F(JsonFile, FailureNamesTheFileAndLeavesNothing) {
 
 TEST_F(JsonFile, PipesAreWrittenToAsTheyAre) {
   // A pipe made here: with a device, a broken build run as root could replace the machine's.
-  const std::string path = folder_.path() / "pipe";
+  const std::string path = in("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GE(reader, 0);
@@ -137,7 +136,7 @@ TEST_F(JsonFile, AReaderThatLeftIsNoWrongPath) {
 
 // A signal that came while the program finished its work must not lose the result.
 TEST_F(JsonFile, ASignalThatCameBeforeLosesNothing) {
-  const std::string path = folder_.path() / "pipe";
+  const std::string path = in("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
   const pid_t child = fork();
@@ -157,7 +156,7 @@ TEST_F(JsonFile, ASignalThatCameBeforeLosesNothing) {
 
 // Waiting for a pipe that nobody reads, or that is full, must end on a signal.
 TEST_F(JsonFile, APipeIsWaitedForUntilASignalComes) {
-  const std::string path = folder_.path() / "pipe";
+  const std::string path = in("pipe");
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   for (const bool read_by_somebody : {false, true}) {
     const int reader = read_by_somebody ? open(path.c_str(), O_RDONLY | O_NONBLOCK) : -1;

@@ -1,4 +1,4 @@
-#include "tools/cli/other_names.h"
+#include "tools/cli/flags/other_names.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 #include "tools/cli/output_files.h"
 
 #include "tests/support/messages.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/folder_run.h"
 
 #include <fmt/ranges.h>
@@ -86,7 +87,7 @@ TEST_F(FolderRun, TwoSpellingsOfOneOutputAreOne) {
                                   std::string("flat/../page.html"), std::string("ahead")}) {
     const Finished end = in_folder(eval + json);
     EXPECT_EQ(end.code, 2) << json << end.err;
-    EXPECT_TRUE(holds(end.err, "is the file of ")) << end.err;
+    EXPECT_TRUE(holds(end.err, "is the file of "));
     EXPECT_FALSE(fs::exists(in("page.html")));
   }
   const std::string train = RK_BIN "/train --data glyphs --arch resnet20 --epochs 1 --out ";
@@ -95,7 +96,7 @@ TEST_F(FolderRun, TwoSpellingsOfOneOutputAreOne) {
                                   {in("n"), "n/../n/best.h5"}}) {
     const Finished end = in_folder(train + out + " --json " + json);
     EXPECT_EQ(end.code, 2) << end.err;
-    EXPECT_TRUE(holds(end.err, "is a file of the run itself")) << end.err;
+    EXPECT_TRUE(holds(end.err, "is a file of the run itself"));
     EXPECT_FALSE(fs::exists(in("n")));
   }
 }
@@ -118,8 +119,7 @@ TEST_F(FolderRun, StandardOutputIsForJsonAlone) {
   EXPECT_EQ(embeddings.code, 2);
   EXPECT_TRUE(holds(embeddings.err,
                     "error: --save-embeddings -: only --json can go to standard output; give the "
-                    "name of a file"))
-      << embeddings.err;
+                    "name of a file"));
   EXPECT_EQ(embeddings.out, "");
   EXPECT_FALSE(fs::exists(in("-")));
 }
@@ -143,10 +143,6 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
   const std::vector<std::string> search = {RK_BIN "/eval",      "--checkpoint", best(),
                                            "--index",           in("own.h5"),   "--query",
                                            in("flat/c0/0.png"), "--json"};
-  const auto to = [](std::vector<std::string> words, const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  };
   struct Case {
     std::vector<std::string> words;  // the output's name follows
     std::string others, own;
@@ -181,14 +177,13 @@ TEST_F(FolderRun, OutputsReplaceNoPicturesAndNoJsonOfOthers) {
        "bench.json"},
   };
   for (const Case& each : cases) {
-    const Finished refused = run_to_end(to(each.words, {in(each.others)}), folder_->path());
+    const Finished refused = run_to_end(joined(each.words, {in(each.others)}), folder_->path());
     EXPECT_EQ(refused.code, 3) << each.own << ": " << refused.err;
     EXPECT_TRUE(holds(refused.err, each.others.ends_with(".json")
                                        ? "JSON that no command of Rankine wrote as its result, and "
-                                       : "that Rankine did not write, and "))
-        << refused.err;
+                                       : "that Rankine did not write, and "));
     for (int time = 0; time < 2; ++time) {  // the second time over its own file
-      const Finished own = run_to_end(to(each.words, {in(each.own)}), folder_->path());
+      const Finished own = run_to_end(joined(each.words, {in(each.own)}), folder_->path());
       EXPECT_EQ(own.code, 0) << each.own << ": " << own.err;
     }
   }
@@ -225,11 +220,11 @@ TEST_F(FolderRun, NothingReplacesWhatLiesInAFolderThatIsRead) {
       {RK_BIN "/eval", "--checkpoint", best(), "--data", "folder:" + in("mine")},
       {RK_BIN "/eval", "--checkpoint", best(), "--index", in("own.h5"), "--query", in("mine")}};
   fs::create_directory_symlink(in("mine"), in("link"));
-  for (std::vector<std::string> words : programs) {
+  for (const std::vector<std::string>& words : programs) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(words, " ")));
-    words.insert(words.end(), {"--threads", "2", "--force"});
+    const std::vector<std::string> all = joined(words, {"--threads", "2", "--force"});
     for (const std::string& name : {photo, in("link/c0/../c0/0.png")}) {
-      const Finished refused = run_to_end(with_flags(words, {"--json", name}), folder_->path());
+      const Finished refused = run_to_end(with_flags(all, {"--json", name}), folder_->path());
       EXPECT_EQ(refused.code, 3) << refused.err;
       EXPECT_TRUE(holds(refused.err, "0.png: is a PNG, and --json would put"));
       EXPECT_FALSE(holds(refused.err, "or --force")) << refused.err;

@@ -1,4 +1,6 @@
 #include "tools/cli/progress.h"
+#include "tests/support/messages.h"
+#include "tools/cli/messages.h"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +21,16 @@ ProgressState example() {
   state.seconds_left = 75;
   state.note = "loss 0.231";
   return state;
+}
+
+// As if a bar stood on the terminal: the notes of loading threads come while one does.
+TEST(Progress, ALineTakesTheBarsPlace) {
+  testing::internal::CaptureStderr();
+  tell("first");
+  behind_bar = true;
+  tell("of {}", 2);
+  tell("last");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "first\n\r\x1b[Kof 2\nlast\n");
 }
 
 TEST(Progress, ClockReadsLikeAClock) {
@@ -86,7 +98,7 @@ TEST(Progress, OnlyAllOfItIsAHundredPercent) {
 TEST(Progress, TheShortestBarHasFivePlaces) {
   int width = 1;
   while (progress_bar(example(), width).find('[') == std::string::npos) ++width;
-  EXPECT_NE(progress_bar(example(), width).find("[#----]"), std::string::npos) << width;
+  EXPECT_TRUE(holds(progress_bar(example(), width), "[#----]")) << width;
 }
 
 TEST(Progress, FitsEveryWidth) {

@@ -1,9 +1,11 @@
 // convert as a user runs it: weights in, weights out, and what must be refused.
 #include "tests/support/child_process.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torchvision.h"
 #include "tests/support/weights/torch_network.h"
+#include "tests/support/weights/torchvision.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/architectures/registry.h"
 #include "weights/checkpoint.h"
@@ -27,15 +29,12 @@
 namespace rk {
 namespace {
 
-class Convert : public testing::Test {
+class Convert : public FolderTest<TemporaryFolder> {
  protected:
-  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
-  Finished run(const std::string& program, std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), RK_BIN "/" + program);
-    arguments.insert(arguments.end(), {"--device", "cpu"});
-    return run_to_end(arguments, folder_.path().string());
+  Finished run(const std::string& program, const std::vector<std::string>& arguments) const {
+    return run_to_end(joined(joined({RK_BIN "/" + program}, arguments), {"--device", "cpu"}),
+                      folder_.path().string());
   }
-  TemporaryFolder folder_;
 };
 
 TEST_F(Convert, ThereAndBack) {
@@ -50,7 +49,7 @@ TEST_F(Convert, ThereAndBack) {
         "wants RGB pixels / 255, less the mean 0.485 0.456 0.406, / 0.229 0.224 0.225; short "
         "side 256, bilinear with antialiasing, centre crop 224",
         "read again and equal"}) {
-    EXPECT_TRUE(holds(there.out, part)) << there.out;
+    EXPECT_TRUE(holds(there.out, part));
   }
   const auto json = nlohmann::json::parse(file_text(in("r.json")));
   EXPECT_EQ(json.at("arch"), "resnet18");
@@ -80,7 +79,7 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   const Finished given =
       run("convert", {"--input-mean", "0.3", in("r20.pth"), in("given.h5"), "--input-std", "0.5"});
   ASSERT_EQ(given.code, 0) << given.err;
-  EXPECT_TRUE(holds(given.out, "less the mean 0.3 0.3 0.3, / 0.5 0.5 0.5;")) << given.out;
+  EXPECT_TRUE(holds(given.out, "less the mean 0.3 0.3 0.3, / 0.5 0.5 0.5;"));
   EXPECT_EQ(Checkpoint(in("given.h5")).model().input_mean[2], 0.3);
   TorchContent tuned = torch_network("resnet20", 3);
   for (TorchContent::Tensor& tensor : tuned.tensors) tensor.name.insert(0, "body.");
@@ -88,7 +87,7 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   add_tensor(tuned, "embedding.bias", {2}, {1, 2});
   folder_.write("tuned.pth", torch_zip(tuned));
   const Finished unsaid = run("convert", {in("tuned.pth"), "--dry-run"});
-  EXPECT_TRUE(holds(unsaid.out, "with an embedding layer of 2")) << unsaid.out;
+  EXPECT_TRUE(holds(unsaid.out, "with an embedding layer of 2"));
   EXPECT_TRUE(holds(unsaid.out, "does not say how the network of its embedding pools"));
   const Finished like = run("convert", {in("tuned.pth"), in("tuned.h5"), "--like", in("given.h5")});
   ASSERT_EQ(like.code, 0) << like.err;
@@ -106,9 +105,8 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
         run("convert", {in(own), in("y.h5"), "--like", in("other.h5"), "--force"});
     ASSERT_EQ(replaced.code, 0) << replaced.err;
     EXPECT_TRUE(holds(replaced.err, "note: --like " + in("other.h5") + ": replaces what " +
-                                        in(own) + " says of itself: input_mean "))
-        << replaced.err;
-    EXPECT_TRUE(holds(replaced.err, " in place of [0.3,0.3,0.3], input_std ")) << replaced.err;
+                                        in(own) + " says of itself: input_mean "));
+    EXPECT_TRUE(holds(replaced.err, " in place of [0.3,0.3,0.3], input_std "));
     EXPECT_EQ(Checkpoint(in("y.h5")).model().input_mean[2],
               Checkpoint(in("other.h5")).model().input_mean[2]);
   }
@@ -117,7 +115,7 @@ TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   EXPECT_FALSE(holds(same.err, "replaces")) << same.err;
   const Finished none = run("convert", {in("tuned.pth"), in("x.h5"), "--like", in("r20.pth")});
   EXPECT_EQ(none.code, 3);
-  EXPECT_TRUE(holds(none.err, "r20.pth: does not say how its network pools")) << none.err;
+  EXPECT_TRUE(holds(none.err, "r20.pth: does not say how its network pools"));
   const Checkpoint both(in("tuned.h5"));
   EXPECT_EQ(both.model().input_mean[2], 0.3);
   EXPECT_EQ(both.model().input_std[0], 0.5);
@@ -181,7 +179,7 @@ TEST_F(Convert, AListOfLongNamesAndManyValues) {
   const Finished list = run("convert", {in("long.pth"), "--list", "-q"});
   ASSERT_EQ(list.code, 0) << list.err;
   EXPECT_EQ(list.out.find("type"), 82U) << list.out;
-  EXPECT_TRUE(holds(list.out, std::string(500, 'n') + "  U8    [2] ")) << list.out;
+  EXPECT_TRUE(holds(list.out, std::string(500, 'n') + "  U8    [2] "));
   for (const char* line : {"rows +U8 +\\[1, 3, 700000\\] +0 +255 +99\\.5\n",
                            "columns +U8 +\\[700000, 3\\] +0 +255 +99\\.5\n",
                            "one +U8 +\\[1, 2100000\\] +0 +255 +99\\.5\n"}) {
@@ -191,9 +189,9 @@ TEST_F(Convert, AListOfLongNamesAndManyValues) {
 
 TEST_F(Convert, AListOfTheLargestIntegers) {
   const std::uint64_t value = ~std::uint64_t{1};
-  const std::vector<std::byte> bytes = write_safetensors(
-      {{"large", ElementType::kU64, {1}, std::as_bytes(std::span(&value, 1))}}, {});
-  folder_.write("u.safetensors", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  folder_.write("u.safetensors",
+                write_safetensors(
+                    {{"large", ElementType::kU64, {1}, std::as_bytes(std::span(&value, 1))}}, {}));
   const Finished list = run("convert", {in("u.safetensors"), "--list", "-q"});
   EXPECT_TRUE(std::regex_search(list.out, std::regex("large +U64 +\\[1\\] +1\\.8447e\\+19 ")))
       << list.out;
@@ -216,7 +214,7 @@ TEST_F(Convert, ASignalStopsItAndNothingIsWritten) {
     }
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-    EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+    EXPECT_FALSE(holds(entry.path().filename().string(), ".tmp.")) << entry.path();
   }
 }
 
@@ -236,7 +234,7 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& why) {
     const Finished done = run("convert", std::move(arguments));
     EXPECT_EQ(done.code, code) << done.err;
-    EXPECT_TRUE(holds(done.err, why)) << done.err;
+    EXPECT_TRUE(holds(done.err, why));
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
   };
   refused({in("r20.pth")}, 2, "OUT is missing");
@@ -260,15 +258,13 @@ TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
     EXPECT_EQ(nan.code, 3);
     EXPECT_TRUE(holds(nan.err,
                       "conv1.weight: 1 value not finite); take another file, or write "
-                      "safetensors with --force"))
-        << nan.err;
+                      "safetensors with --force"));
     EXPECT_EQ(file_text(in("o.h5")), "");
   }
   const std::vector<std::string> exported{in("nan.pth"), in("o.safetensors")};
   const Finished nan = run("convert", exported);
   EXPECT_EQ(nan.code, 3);
-  EXPECT_TRUE(holds(nan.err, "conv1.weight: 1 value not finite); take another file, or --force"))
-      << nan.err;
+  EXPECT_TRUE(holds(nan.err, "conv1.weight: 1 value not finite); take another file, or --force"));
   EXPECT_FALSE(std::filesystem::exists(in("o.safetensors")));
   const Finished forced = run("convert", {exported[0], exported[1], "--force"});
   EXPECT_EQ(forced.code, 0) << forced.err;
@@ -285,7 +281,7 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
   const auto refused = [&](const std::string& out, const std::string& why) {
     const Finished done = run("convert", {in("r20.pth"), out, "--to", "h5", "--force"});
     EXPECT_EQ(done.code, 3) << out << done.err;
-    EXPECT_TRUE(holds(done.err, why)) << done.err;
+    EXPECT_TRUE(holds(done.err, why));
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
   };
   refused(in("pipe"), "is not a regular file");
@@ -298,8 +294,8 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
       {"/bin/sh", "-c", R"({ "$0" "$@"; echo "code $?" >&2; } | wc -c)", RK_BIN "/convert",
        in("r20.pth"), "/dev/stdout", "--to", "h5", "--force", "--device", "cpu"},
       folder_.path().string());
-  EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file")) << piped.err;
-  EXPECT_TRUE(holds(piped.err, "code 3")) << piped.err;
+  EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file"));
+  EXPECT_TRUE(holds(piped.err, "code 3"));
   // A disk or quota that fills up in the middle of a file must leave the former file.
   ASSERT_EQ(run("convert", {in("r20.pth"), in("o.dat")}).code, 0);
   const std::string before = file_text(in("o.dat"));
@@ -309,11 +305,11 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
                     in("r20.pth"), in("o.dat"), "--to", to, "--force", "--device", "cpu"},
                    folder_.path().string());
     EXPECT_EQ(full.code, 3) << full.err;
-    EXPECT_TRUE(holds(full.err, "o.dat: cannot be written")) << full.err;
+    EXPECT_TRUE(holds(full.err, "o.dat: cannot be written"));
     EXPECT_EQ(file_text(in("o.dat")), before) << to;
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
-    EXPECT_EQ(entry.path().filename().string().find(".tmp."), std::string::npos) << entry.path();
+    EXPECT_FALSE(holds(entry.path().filename().string(), ".tmp.")) << entry.path();
   }
 }
 
@@ -321,11 +317,10 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
 TEST_F(Convert, AnEndingIsOfItsFormat) {
   folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
   const auto refused = [&](const std::string& out, const std::string& to, const std::string& why) {
-    std::vector<std::string> words = {in("r20.pth"), in(out), "--force"};
-    if (!to.empty()) words.insert(words.end(), {"--to", to});
-    const Finished done = run("convert", words);
+    const std::vector<std::string> words = {in("r20.pth"), in(out), "--force"};
+    const Finished done = run("convert", to.empty() ? words : joined(words, {"--to", to}));
     EXPECT_EQ(done.code, 2) << out << done.err;
-    EXPECT_TRUE(holds(done.err, in(out) + ": " + why)) << done.err;
+    EXPECT_TRUE(holds(done.err, in(out) + ": " + why));
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;
     EXPECT_FALSE(std::filesystem::exists(in(out)));
   };
@@ -353,9 +348,9 @@ TEST_F(Convert, AnEndingIsOfItsFormat) {
 TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   std::vector<std::string> words = tiny_run();
   words.erase(words.begin());
-  words.insert(words.end(),
-               {"--epochs", "1", "--batches", "1", "--pool", "gem", "--out", in("run")});
-  const Finished trained = run("train", words);
+  const Finished trained =
+      run("train",
+          joined(words, {"--epochs", "1", "--batches", "1", "--pool", "gem", "--out", in("run")}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   const Finished done = run("convert", {"--from-run", in("run"), in("e.safetensors")});
   ASSERT_EQ(done.code, 0) << done.err;
@@ -367,20 +362,19 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   for (const char* part :
        {"BasicBlock", "make(block, 64, 3, 2)", "torch.nn.Linear(64, 16)", "GeM()",
         "transforms.Resize(16), transforms.CenterCrop(16)", "by e.safetensors:"}) {
-    EXPECT_TRUE(holds(loader, part)) << loader;
+    EXPECT_TRUE(holds(loader, part));
   }
   // A loader that hides what it imports could not be used; a keyword cannot be imported.
   const Finished hiding = run("convert", {"--from-run", in("run"), in("torch.safetensors")});
   EXPECT_EQ(hiding.code, 2);
-  EXPECT_TRUE(holds(hiding.err, "torch.py beside it would hide Python's module torch"))
-      << hiding.err;
+  EXPECT_TRUE(holds(hiding.err, "torch.py beside it would hide Python's module torch"));
   EXPECT_FALSE(std::filesystem::exists(in("torch.safetensors")));
   const Finished keyword = run("convert", {"--from-run", in("run"), in("class.safetensors")});
   EXPECT_EQ(keyword.code, 0);
-  EXPECT_TRUE(holds(keyword.err, "Python's `import` cannot name it")) << keyword.err;
+  EXPECT_TRUE(holds(keyword.err, "Python's `import` cannot name it"));
   const Finished same = run("convert", {"--from-run", in("run"), in("x.h5")});
   EXPECT_EQ(same.code, 2);
-  EXPECT_TRUE(holds(same.err, "run/best.h5 is Rankine's file already")) << same.err;
+  EXPECT_TRUE(holds(same.err, "run/best.h5 is Rankine's file already"));
   // The graph of the same run needs no loader.
   const Finished graph = run("convert", {"--from-run", in("run"), in("g.onnx")});
   ASSERT_EQ(graph.code, 0) << graph.err;
@@ -400,13 +394,11 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   EXPECT_TRUE(holds(whole.err, "error: " + in("run") +
                                    ": is the folder of a run; take its best.h5 "
                                    "by --from-run " +
-                                   in("run")))
-      << whole.err;
+                                   in("run")));
   const Finished other = run("convert", {in("run/best.h5"), in("x.onnx"), "--arch", "resnet50"});
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(
-      holds(other.err, "--arch resnet50: " + in("run/best.h5") + " holds a resnet20; leave"))
-      << other.err;
+      holds(other.err, "--arch resnet50: " + in("run/best.h5") + " holds a resnet20; leave"));
   EXPECT_EQ(run("convert", {in("run/best.h5"), in("x.onnx"), "--arch", "resnet20"}).code, 0);
   std::filesystem::remove(in("x.onnx"));
   EXPECT_FALSE(std::filesystem::exists(in("g.py")));
@@ -415,8 +407,7 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   folder_.write("e.py", loader + "# mine\n");
   const Finished changed = run("convert", {"--from-run", in("run"), in("e.safetensors")});
   EXPECT_EQ(changed.code, 3);
-  EXPECT_TRUE(holds(changed.err, "e.py: is a loader that was changed since convert wrote it"))
-      << changed.err;
+  EXPECT_TRUE(holds(changed.err, "e.py: is a loader that was changed since convert wrote it"));
   EXPECT_EQ(file_text(in("e.py")), loader + "# mine\n");
   folder_.write("e.py", "import os\n");
   EXPECT_EQ(run("convert", {"--from-run", in("run"), in("e.safetensors")}).code, 3);
@@ -425,13 +416,13 @@ TEST_F(Convert, ARunBecomesWeightsAndTheirLoader) {
   const auto refused = [&](const std::string& folder, const std::string& why) {
     const Finished end = run("convert", {"--from-run", in(folder), in("x.onnx")});
     EXPECT_EQ(end.code, 3);
-    EXPECT_TRUE(holds(end.err, "error: " + in(folder) + why)) << end.err;
+    EXPECT_TRUE(holds(end.err, "error: " + in(folder) + why));
   };
   refused("nothing", ": no such folder; give the folder that `train --out` wrote");
   refused("e.py", ": is no folder; give the folder that `train --out` wrote");
   std::filesystem::remove(in("run/best.h5"));
   refused("run", ": holds no best.h5 yet; let the run go on (`train --out " + in("run") +
-                     " --resume auto`), or convert its last.h5");
+                     " --resume auto`, with --epochs if it is over), or convert its last.h5");
   EXPECT_EQ(run("convert", {in("run/last.h5"), in("x.onnx")}).code, 0);
   std::filesystem::create_directory(in("hollow"));
   refused("hollow", ": holds no best.h5; give the folder that `train --out` wrote");
@@ -445,8 +436,7 @@ TEST_F(Convert, StridesThatTorchvisionDoesNotKnowAreNoted) {
   NetworkWeights weights = network_weights(read_tensor_file(in("r50.pth")));
   for (const bool first : {false, true}) {
     weights.model.stride_in_1x1 = first;
-    const std::vector<std::byte> bytes = checkpoint_bytes(weights);
-    folder_.write("r50.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    folder_.write("r50.h5", checkpoint_bytes(weights));
     const Finished end = run("convert", {in("r50.h5"), in("r50.safetensors")});
     ASSERT_EQ(end.code, 0) << end.err;
     EXPECT_EQ(holds(end.err, "has its strides in the 3x3 of a block: other features"), first)

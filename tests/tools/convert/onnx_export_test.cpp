@@ -1,6 +1,7 @@
 // ONNX files as other programs read them: parsed by the schema's own classes, verified by ONNX's
 // checker, and computed node by node in plain loops, independently of Rankine's network.
 #include "engine/base/error.h"
+#include "engine/base/text_of.h"
 #include "layers/networks/network.h"
 #include "tests/support/child_process.h"
 #include "tests/support/goldens/golden_generator.h"
@@ -9,7 +10,7 @@
 #include "tests/support/random_seed.h"
 #include "tests/support/stored_images.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/torchvision.h"
+#include "tests/support/weights/torchvision.h"
 #include "training/model_io.h"
 #include "weights/architectures/registry.h"
 #include "weights/foreign/weight_files.h"
@@ -445,11 +446,9 @@ TEST(OnnxExport, SaysWhatItIs) {
 
 TEST(OnnxExport, TheProgramWritesIt) {
   const TemporaryFolder folder;
-  const std::string in = (folder.path() / "r.h5").string(),
-                    out = (folder.path() / "r.onnx").string();
+  const std::string in = folder.in("r.h5"), out = folder.in("r.onnx");
   const NetworkWeights weights = generated("googlenet", 0, {});
-  const std::vector<std::byte> bytes = checkpoint_bytes(weights);
-  folder.write("r.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  folder.write("r.h5", checkpoint_bytes(weights));
   const auto convert = [&](const std::string& to) {
     return run_to_end({RK_BIN "/convert", in, to, "--device", "cpu"}, folder.path().string());
   };
@@ -457,12 +456,11 @@ TEST(OnnxExport, TheProgramWritesIt) {
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(holds(done.out, "ONNX graph"));
   EXPECT_TRUE(holds(done.out, "read again and equal"));
-  const std::string text = file_text(out);
-  EXPECT_NO_THROW(onnx::checker::check_model(parsed(std::as_bytes(std::span(text)))));
+  EXPECT_NO_THROW(onnx::checker::check_model(parsed(bytes_of(file_text(out)))));
   // It may replace its own file, never a user's.
   EXPECT_EQ(convert(out).code, 0);
   folder.write("other.onnx", "mine");
-  EXPECT_EQ(convert((folder.path() / "other.onnx").string()).code, 3);
+  EXPECT_EQ(convert(folder.in("other.onnx")).code, 3);
 }
 
 }  // namespace

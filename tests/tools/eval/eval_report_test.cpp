@@ -6,6 +6,7 @@
 #include "tests/data/rotated_png.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/page.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "tools/eval/measure.h"
 #include "tools/eval/write_report.h"
@@ -27,9 +28,7 @@ using nlohmann::json;
 class EvalReport : public TrainProgram {
  protected:
   Words eval(const Words& more) const {
-    Words words = {RK_BIN "/eval", "--threads", "2", "--json", in("eval.json")};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined({RK_BIN "/eval", "--threads", "2", "--json", in("eval.json")}, more);
   }
   json said() const { return json::parse(file_text(in("eval.json"))); }
   PageElement page(const std::string& name = "report.html") const {
@@ -108,9 +107,7 @@ TEST_F(EvalReport, HoldsTheNmiWhereItWasAskedFor) {
   const Words words = eval({"--embeddings", in("plain.h5"), "--report", in("report.html")});
   ASSERT_EQ(run(words).code, 0);
   EXPECT_FALSE(holds(page().text, "NMI"));
-  Words more = words;
-  more.push_back("--nmi");
-  ASSERT_EQ(run(more).code, 0);
+  ASSERT_EQ(run(joined(words, {"--nmi"})).code, 0);
   EXPECT_TRUE(holds(page().text, fmt::format("{:.4f}", said()["metrics"]["nmi"].get<double>())));
   EXPECT_TRUE(holds(page().text, "NMI"));
 }
@@ -147,11 +144,7 @@ TEST_F(EvalReport, OfLongRowsShowsNoHistogramOfCutScores) {
   write_rows("short.h5", false, 0.7F);
   write_rows("long.h5", false, 3);
   const auto shows = [&](const Words& more) {
-    Words words = eval(more);
-    for (const std::string& word : {std::string("--report"), in("report.html")}) {
-      words.push_back(word);
-    }
-    const Finished done = run(words);
+    const Finished done = run(joined(eval(more), {"--report", in("report.html")}));
     EXPECT_EQ(done.code, 0) << done.err;
     const std::string text = page().text;
     EXPECT_FALSE(holds(text, "Training")) << "rows from a file";
@@ -203,12 +196,9 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   ASSERT_EQ(run(on_pictures("b", {"--epochs", "2", "--lr", "0.01"}, 3)).code, 0);
   const Words both = {"--compare",    in("a/"), in("b"),      "--data", "folder:" + in("pics"),
                       "--confidence", "0.9",    "--resample", "queries"};
-  Words words = both;
-  words.insert(words.end(), {"--report", in("report.html")});
-  const Finished done = run(eval(words));
+  const Finished done = run(eval(joined(both, {"--report", in("report.html")})));
   ASSERT_EQ(done.code, 0) << done.err;
-  EXPECT_TRUE(holds(done.out, "\nA: " + in("a") + "; the network was trained on none of these"))
-      << done.out;
+  EXPECT_TRUE(holds(done.out, "\nA: " + in("a") + "; the network was trained on none of these"));
   EXPECT_TRUE(holds(done.out, "\nB: " + in("b") + "; the network was trained on none of these"));
   EXPECT_TRUE(holds(done.out, "90 % interval of B - A"));
   const json result = said();
@@ -273,8 +263,8 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_EQ(settings["lr"], json({{"a", "0.001"}, {"b", "0.01"}}));
   EXPECT_EQ(settings["epochs"], json({{"a", "1"}, {"b", "2"}}));
   EXPECT_FALSE(settings.contains("loss"));
-  EXPECT_TRUE(holds(done.out, "\n  Settings that differ  A")) << done.out;
-  EXPECT_TRUE(holds(done.out, "\n  epochs                1")) << done.out;
+  EXPECT_TRUE(holds(done.out, "\n  Settings that differ  A"));
+  EXPECT_TRUE(holds(done.out, "\n  epochs                1"));
   EXPECT_TRUE(holds(root.text, "Settings that differ"));
   EXPECT_FALSE(holds(done.err, "the same network")) << done.err;
 
@@ -284,7 +274,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
                 "--curves", "--per-class", "--normalize", "--confidence", "0.9"}));
   ASSERT_EQ(idle.code, 0) << idle.err;
   for (const char* flag : {"--nmi", "--curves", "--per-class", "--normalize"}) {
-    EXPECT_TRUE(holds(idle.err, std::string(flag) + ": has no effect with --compare")) << idle.err;
+    EXPECT_TRUE(holds(idle.err, std::string(flag) + ": has no effect with --compare"));
   }
   EXPECT_FALSE(holds(idle.err, "--confidence: has no effect")) << idle.err;
 
@@ -310,7 +300,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_TRUE(holds(itself.out, "not told apart"));
   EXPECT_FALSE(holds(itself.out, "is higher")) << itself.out;
   EXPECT_FALSE(holds(itself.out, "Settings that differ")) << itself.out;
-  EXPECT_TRUE(holds(itself.err, "A and B are the same network")) << itself.err;
+  EXPECT_TRUE(holds(itself.err, "A and B are the same network"));
   EXPECT_FALSE(said().contains("settings"));
   EXPECT_EQ(said()["difference"]["map"]["low"], 0.0);
   EXPECT_EQ(said()["difference"]["map"]["high"], 0.0);
@@ -322,7 +312,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
       run(eval({"--compare", in("turns"), in("a"), "--data", pics, "--report", in("unlike.html")}));
   ASSERT_EQ(unlike.code, 0) << unlike.err;
   EXPECT_TRUE(unlike.out.starts_with("A: " + pics + ",exif=turn, split test: ")) << unlike.out;
-  EXPECT_TRUE(holds(unlike.out, "; B: " + pics + ", split test: ")) << unlike.out;
+  EXPECT_TRUE(holds(unlike.out, "; B: " + pics + ", split test: "));
   EXPECT_TRUE(holds(unlike.err, "note: the two networks read the pictures differently"));
   EXPECT_TRUE(holds(page("unlike.html").text, "the two networks read the pictures differently"));
   EXPECT_FALSE(holds(itself.err, "differently"));
@@ -330,7 +320,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   const auto refused = [&](const Words& more, int code, const std::string& why) {
     const Finished end = run(eval(more));
     EXPECT_EQ(end.code, code) << end.err;
-    EXPECT_TRUE(holds(end.err, why)) << end.err;
+    EXPECT_TRUE(holds(end.err, why));
   };
   refused({"--compare", in("a"), in("b")}, 2, "--data is missing");
   refused({"--compare", in("a"), "--data", "folder:" + in("pics")}, 2, "--compare");
@@ -338,15 +328,10 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
           "give two runs, --compare RUN_A RUN_B");
   refused({"--compare", in("a"), in("pics"), "--data", "folder:" + in("pics")}, 3,
           in("pics") + ": holds no best.h5");
-  Words more = both;
-  more.insert(more.end(), {"--checkpoint", in("a/best.h5")});
-  refused(more, 2, "leave --checkpoint, --embeddings and --gallery out");
-  more = both;
-  more.insert(more.end(), {"--save-embeddings", in("e.h5")});
-  refused(more, 2, "--save-embeddings");
-  more = both;
-  more.insert(more.end(), {"--report", in("a/best.h5"), "--force"});
-  refused(more, 2, "is the file that is read");
+  refused(joined(both, {"--checkpoint", in("a/best.h5")}), 2,
+          "leave --checkpoint, --embeddings and --gallery out");
+  refused(joined(both, {"--save-embeddings", in("e.h5")}), 2, "--save-embeddings");
+  refused(joined(both, {"--report", in("a/best.h5"), "--force"}), 2, "is the file that is read");
   write_rows("plain.h5", false);
   refused({"--embeddings", in("plain.h5"), "--data", "folder:" + in("pics")}, 2,
           "--data: is for pictures that a network embeds; give --checkpoint RUN/best.h5");
@@ -372,9 +357,8 @@ TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
     const std::size_t a = first ? 0 : 1;
     const std::string told_a = in("a") + "; " + seen, told_g = in("g") + "; " + unseen;
     EXPECT_TRUE(holds(
-        done.out, first ? "A: " + told_a + "\nB: " + told_g : "A: " + told_g + "\nB: " + told_a))
-        << done.out;
-    EXPECT_TRUE(holds(done.err, "are what " + in("a/best.h5") + " was trained on")) << done.err;
+        done.out, first ? "A: " + told_a + "\nB: " + told_g : "A: " + told_g + "\nB: " + told_a));
+    EXPECT_TRUE(holds(done.err, "are what " + in("a/best.h5") + " was trained on"));
     const json result = said();
     EXPECT_EQ(result["runs"][a]["classes_trained_on"], 8);
     EXPECT_EQ(result["runs"][1 - a]["classes_trained_on"], 0);
@@ -388,8 +372,8 @@ TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
     for (const std::string& text : {seen, unseen, noted}) EXPECT_TRUE(holds(page().text, text));
   }
   const Finished chosen = compare("a", "g", "test");
-  EXPECT_TRUE(holds(chosen.out, in("a") + "; " + unseen + "; its epoch was chosen on these images"))
-      << chosen.out;
+  EXPECT_TRUE(
+      holds(chosen.out, in("a") + "; " + unseen + "; its epoch was chosen on these images"));
   const json result = said();
   EXPECT_EQ(result["runs"][0]["chose_the_epoch"], true);
   EXPECT_FALSE(result["runs"][1].contains("chose_the_epoch"));
@@ -398,8 +382,8 @@ TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
 // Rows that are lost after the metrics were taken, while the report searches, must not get into it.
 TEST(EvalReportOfMappedRows, OfAFileThatBecameShorterIsNotWritten) {
   const TemporaryFolder folder;
-  const std::string rows_path = (folder.path() / "e.npy").string();
-  const std::string page_path = (folder.path() / "report.html").string();
+  const std::string rows_path = folder.in("e.npy");
+  const std::string page_path = folder.in("report.html");
   constexpr int kRows = 512, kDim = 32;
   std::vector<float> values;
   std::vector<std::int64_t> labels;
@@ -412,7 +396,7 @@ TEST(EvalReportOfMappedRows, OfAFileThatBecameShorterIsNotWritten) {
   const auto report = [&](bool cut) {
     EvaluatedRows rows;
     rows.queries.name = rows_path;
-    rows.queries.set = read_rows({rows_path, (folder.path() / "y.npy").string()}).set;
+    rows.queries.set = read_rows({rows_path, folder.in("y.npy")}).set;
     EXPECT_TRUE(rows.queries.set.mapped);
     const Context context(1);
     CommonOptions common;

@@ -36,7 +36,7 @@ class LearningRecords : public testing::Test {
     CheckpointWriter writer(model, run);
     const float weight = 1;
     writer.weight("conv1.weight", {1, 1, 1, 1}, &weight);
-    const std::string path = (folder_.path() / "best.h5").string();
+    const std::string path = folder_.in("best.h5");
     write_atomic(path, writer.finish());
     folder_.write("metrics.jsonl", record);
     return read_learning_record(Checkpoint(path));

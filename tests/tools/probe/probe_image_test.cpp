@@ -6,6 +6,7 @@
 #include "data/images/transform.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/goldens/image_goldens.h"
+#include "tests/support/words.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/architectures/registry.h"
 #include "weights/atomic_file.h"
@@ -18,7 +19,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,18 +36,17 @@ class ProbeImage : public ProbeRun {
   // Writes up.png, 40 x 30, and lies.png, the same with an EXIF orientation that turns it.
   void write_lying() const {
     folder_.picture("up.png", 7, 40, 30);
-    std::ifstream file(path("up.png"), std::ios::binary);
-    folder_.write("lies.png", rotated_png(std::string(std::istreambuf_iterator<char>(file), {})));
+    folder_.write("lies.png", rotated_png(file_text(in("up.png"))));
   }
 };
 
 TEST_F(ProbeImage, WritesWhatTheNetworkSees) {
   const std::string image = (kGoldens / "files/q90_422.jpg").string();
-  ASSERT_EQ(probe({"--image", image, "--out", path("t.h5"), "--show", path("t.png"), "--json",
-                   path("t.json")}),
-            0)
+  ASSERT_EQ(
+      probe({"--image", image, "--out", in("t.h5"), "--show", in("t.png"), "--json", in("t.json")}),
+      0)
       << error_;
-  const Hdf5Reader file(path("t.h5"));
+  const Hdf5Reader file(in("t.h5"));
   const auto pixels = file.read<std::uint8_t>("/pixels");
   const auto tensor = file.read<float>("/tensor");
   EXPECT_EQ(file.info("/pixels").dims, (std::vector<std::int64_t>{224, 224, 3}));
@@ -68,18 +67,18 @@ TEST_F(ProbeImage, WritesWhatTheNetworkSees) {
   }
   EXPECT_EQ(compared, 1);
 
-  const Image shown = read_image(path("t.png"));
+  const Image shown = read_image(in("t.png"));
   EXPECT_EQ(std::vector<std::uint8_t>(shown.data(), shown.data() + shown.bytes()), pixels);
-  const auto json = nlohmann::json::parse(std::ifstream(path("t.json")));
+  const auto json = nlohmann::json::parse(std::ifstream(in("t.json")));
   EXPECT_EQ(json.at("width"), 333);
   EXPECT_EQ(json.at("tensor_shape"), (std::vector<int>{3, 224, 224}));
 }
 
 TEST_F(ProbeImage, APictureByItsNameAndNothingElse) {
   const std::string image = (kGoldens / "files/q90_422.jpg").string();
-  ASSERT_EQ(probe({"--image", image, "--out", path("both.h5"), "--show", path("show.png")}), 0);
-  ASSERT_EQ(probe({"--image", image, "--out", path("see.PNG")}), 0) << error_;
-  const Image shown = read_image(path("show.png")), seen = read_image(path("see.PNG"));
+  ASSERT_EQ(probe({"--image", image, "--out", in("both.h5"), "--show", in("show.png")}), 0);
+  ASSERT_EQ(probe({"--image", image, "--out", in("see.PNG")}), 0) << error_;
+  const Image shown = read_image(in("show.png")), seen = read_image(in("see.PNG"));
   ASSERT_EQ(seen.width(), shown.width());
   EXPECT_TRUE(std::equal(seen.data(), seen.data() + seen.bytes(), shown.data()));
   ASSERT_EQ(probe({"--image", image}), 0) << error_;
@@ -92,21 +91,20 @@ TEST_F(ProbeImage, APictureByItsNameAndNothingElse) {
 
 TEST_F(ProbeImage, APictureThatLiesIsTurnedWhereAsked) {
   write_lying();
-  ASSERT_EQ(probe({"--image", path("lies.png"), "--resize", "0", "--image-size", "0"}), 0)
-      << error_;
+  ASSERT_EQ(probe({"--image", in("lies.png"), "--resize", "0", "--image-size", "0"}), 0) << error_;
   EXPECT_TRUE(holds(out_, "40 x 30, EXIF orientation 6 (not turned: --exif turn does), resized"));
-  ASSERT_EQ(probe({"--image", path("lies.png"), "--exif", "turn", "--resize", "0", "--image-size",
-                   "0", "--out", path("turned.png")}),
+  ASSERT_EQ(probe({"--image", in("lies.png"), "--exif", "turn", "--resize", "0", "--image-size",
+                   "0", "--out", in("turned.png")}),
             0)
       << error_;
   EXPECT_TRUE(holds(out_, "30 x 40, EXIF orientation 6 (turned), resized"));
-  const Image up = read_image(path("up.png")), turned = read_image(path("turned.png"));
+  const Image up = read_image(in("up.png")), turned = read_image(in("turned.png"));
   for (int y = 0; y < 40; ++y) {
     for (int x = 0; x < 30; ++x) {
       EXPECT_TRUE(std::equal(turned.pixel(x, y), turned.pixel(x, y) + 3, up.pixel(y, 29 - x)));
     }
   }
-  EXPECT_EQ(probe({"--image", path("lies.png"), "--exif", "yes"}), 2);
+  EXPECT_EQ(probe({"--image", in("lies.png"), "--exif", "yes"}), 2);
 }
 
 TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
@@ -120,93 +118,91 @@ TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
   CheckpointWriter writer(model, state);
   const float one = 1;
   writer.weight("w", {1}, &one);
-  write_atomic(path("run.h5"), writer.finish());
+  write_atomic(in("run.h5"), writer.finish());
   const std::string image = (kGoldens / "files/q90_422.jpg").string();
-  ASSERT_EQ(probe({"--image", image, "--checkpoint", path("run.h5"), "--out", path("t.h5"),
+  ASSERT_EQ(probe({"--image", image, "--checkpoint", in("run.h5"), "--out", in("t.h5"),
                    "--input-std", "1", "1", "1"}),
             0)
       << error_;
   EXPECT_TRUE(holds(out_, "seen as 64 x 64"));
   ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-mean", "0.5",
-                   "0.25", "0.125", "--input-std", "1", "1", "1", "--out", path("by_hand.h5")}),
+                   "0.25", "0.125", "--input-std", "1", "1", "1", "--out", in("by_hand.h5")}),
             0);
-  EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
-            Hdf5Reader(path("by_hand.h5")).read<float>("/tensor"));
+  EXPECT_EQ(Hdf5Reader(in("t.h5")).read<float>("/tensor"),
+            Hdf5Reader(in("by_hand.h5")).read<float>("/tensor"));
   // The values may also be one word with commas, as train takes them and --help shows them.
   ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-mean",
-                   "0.5,0.25,0.125", "--input-std", "1,1,1", "--out", path("commas.h5")}),
+                   "0.5,0.25,0.125", "--input-std", "1,1,1", "--out", in("commas.h5")}),
             0)
       << error_;
-  EXPECT_EQ(Hdf5Reader(path("t.h5")).read<float>("/tensor"),
-            Hdf5Reader(path("commas.h5")).read<float>("/tensor"));
+  EXPECT_EQ(Hdf5Reader(in("t.h5")).read<float>("/tensor"),
+            Hdf5Reader(in("commas.h5")).read<float>("/tensor"));
   // One number is that of all three colours, as train takes it.
   ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-std", "0.5",
-                   "--input-mean", "0.25", "--out", path("grey.h5")}),
+                   "--input-mean", "0.25", "--out", in("grey.h5")}),
             0)
       << error_;
   ASSERT_EQ(probe({"--image", image, "--resize", "72", "--image-size", "64", "--input-std",
-                   "0.5,0.5,0.5", "--input-mean", "0.25,0.25,0.25", "--out", path("greys.h5")}),
+                   "0.5,0.5,0.5", "--input-mean", "0.25,0.25,0.25", "--out", in("greys.h5")}),
             0);
-  EXPECT_EQ(Hdf5Reader(path("grey.h5")).read<float>("/tensor"),
-            Hdf5Reader(path("greys.h5")).read<float>("/tensor"));
+  EXPECT_EQ(Hdf5Reader(in("grey.h5")).read<float>("/tensor"),
+            Hdf5Reader(in("greys.h5")).read<float>("/tensor"));
   write_lying();
-  ASSERT_EQ(probe({"--image", path("lies.png"), "--checkpoint", path("run.h5")}), 0) << error_;
+  ASSERT_EQ(probe({"--image", in("lies.png"), "--checkpoint", in("run.h5")}), 0) << error_;
   EXPECT_TRUE(holds(out_, "EXIF orientation 6 (turned)"));
 }
 
 TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
-  std::ofstream(path("t.h5")) << "as it was";
+  std::ofstream(in("t.h5")) << "as it was";
   const std::string image = (kGoldens / "bad/truncated_50.jpg").string();
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--show", path("t.png"), "--force"}),
-            3);
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--show", in("t.png"), "--force"}), 3);
   EXPECT_TRUE(error_.starts_with("error: " + image + ": corrupt")) << error_;
   EXPECT_EQ(std::count(error_.begin(), error_.end(), '\n'), 1) << error_;
-  EXPECT_FALSE(std::filesystem::exists(path("t.png")));
-  std::ifstream kept(path("t.h5"));
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "as it was");
+  EXPECT_FALSE(std::filesystem::exists(in("t.png")));
+  EXPECT_EQ(file_text(in("t.h5")), "as it was");
 
-  EXPECT_EQ(probe({"--image", path("none.jpg"), "--out", path("t.h5"), "--force"}), 3);
+  EXPECT_EQ(probe({"--image", in("none.jpg"), "--out", in("t.h5"), "--force"}), 3);
   const std::string line = (kGoldens / "files/line_1x300.png").string();
-  EXPECT_EQ(probe({"--image", line, "--image-size", "0", "--out", path("t.h5"), "--force"}), 3);
-  EXPECT_NE(error_.find("give --image-size"), std::string::npos) << error_;
+  EXPECT_EQ(probe({"--image", line, "--image-size", "0", "--out", in("t.h5"), "--force"}), 3);
+  EXPECT_TRUE(holds(error_, "give --image-size"));
   folder_.picture("thin.png", 7, 1, 65500);
-  EXPECT_EQ(probe({"--image", path("thin.png"), "--resize", "20000", "--image-size", "224"}), 3);
-  EXPECT_TRUE(holds(error_, path("thin.png") + ": a picture of 1 x 65500 would be 20000 x "
-                                               "1310000000 after resizing"));
+  EXPECT_EQ(probe({"--image", in("thin.png"), "--resize", "20000", "--image-size", "224"}), 3);
+  EXPECT_TRUE(holds(error_, in("thin.png") + ": a picture of 1 x 65500 would be 20000 x "
+                                             "1310000000 after resizing"));
 }
 
 TEST_F(ProbeImage, WrongUsageIsTwo) {
   const std::string image = (kGoldens / "files/rgb8.png").string();
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--image-size", "-1"}), 2);
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-std", "1", "1", "0"}), 2);
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0.5,0.5"}), 2);
-  EXPECT_TRUE(holds(error_, "--input-mean: give one number, or red,green,blue")) << error_;
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-std", "0.1,0.2,0.3,0.4"}), 2);
-  EXPECT_TRUE(holds(error_, "--input-std: give one number, or red,green,blue")) << error_;
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0", "inf", "0"}), 2);
-  EXPECT_EQ(probe({"--image", image, "--out", path("t.h5"), "--input-mean", "0", "1e9", "0"}), 2);
-  EXPECT_FALSE(std::filesystem::exists(path("t.h5")));
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--image-size", "-1"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--input-std", "1", "1", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--input-mean", "0.5,0.5"}), 2);
+  EXPECT_TRUE(holds(error_, "--input-mean: give one number, or red,green,blue"));
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--input-std", "0.1,0.2,0.3,0.4"}), 2);
+  EXPECT_TRUE(holds(error_, "--input-std: give one number, or red,green,blue"));
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--input-mean", "0", "inf", "0"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--input-mean", "0", "1e9", "0"}), 2);
+  EXPECT_FALSE(std::filesystem::exists(in("t.h5")));
 }
 
 // What training makes of the picture in its first epochs, if it is the first of its data set.
 TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
   folder_.picture("p.png", 7, 60, 50);
-  const Image picture = read_image(path("p.png"));
+  const Image picture = read_image(in("p.png"));
   const std::string spec = "crop=resized,flip=0.5,rotation=20,fill=white";
   const AugmentOptions options = parse_augment(spec, center_crop(24, 32));
-  ASSERT_EQ(probe({"--image", path("p.png"), "--resize", "32", "--image-size", "24", "--augment",
-                   spec, "--views", "5", "--seed", "9", "--out", path("v.h5"), "--show",
-                   path("v.png"), "--json", path("v.json")}),
+  ASSERT_EQ(probe({"--image", in("p.png"), "--resize", "32", "--image-size", "24", "--augment",
+                   spec, "--views", "5", "--seed", "9", "--out", in("v.h5"), "--show", in("v.png"),
+                   "--json", in("v.json")}),
             0)
       << error_;
-  EXPECT_EQ(out_, path("p.png") + ": 60 x 50, 5 views of 24 x 24: " + augment_text(options) + "\n");
-  const Hdf5Reader file(path("v.h5"));
+  EXPECT_EQ(out_, in("p.png") + ": 60 x 50, 5 views of 24 x 24: " + augment_text(options) + "\n");
+  const Hdf5Reader file(in("v.h5"));
   EXPECT_EQ(file.info("/pixels").dims, (std::vector<std::int64_t>{5, 24, 24, 3}));
   EXPECT_EQ(file.info("/tensor").dims, (std::vector<std::int64_t>{5, 3, 24, 24}));
   const auto pixels = file.read<std::uint8_t>("/pixels");
   const auto tensor = file.read<float>("/tensor");
   // Three columns, two rows, lines of two grey pixels.
-  const Image sheet = read_image(path("v.png"));
+  const Image sheet = read_image(in("v.png"));
   ASSERT_EQ(sheet.width(), 3 * 24 + 2 * 2);
   ASSERT_EQ(sheet.height(), 2 * 24 + 2);
   std::vector<int> covered(static_cast<std::size_t>(sheet.width() * sheet.height()));
@@ -234,7 +230,7 @@ TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
       for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(sheet.data()[3 * at + c], 128);
     }
   }
-  const auto json = nlohmann::json::parse(std::ifstream(path("v.json")));
+  const auto json = nlohmann::json::parse(std::ifstream(in("v.json")));
   EXPECT_EQ(json.at("tensor_shape"), nlohmann::json({5, 3, 24, 24}));
   EXPECT_EQ(json.at("augment"), augment_text(options));
   EXPECT_EQ(json.at("seed"), 9);
@@ -244,13 +240,11 @@ TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
 
 TEST_F(ProbeImage, WithoutAChangeTheViewsAreTheCentre) {
   folder_.picture("p.png", 7, 60, 50);
-  const std::vector<std::string> least = {"--image", path("p.png"),  "--resize",
+  const std::vector<std::string> least = {"--image", in("p.png"),    "--resize",
                                           "32",      "--image-size", "24"};
-  const auto pixels = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), least.begin(), least.end());
-    more.insert(more.end(), {"--out", path("v.h5"), "--force"});
-    EXPECT_EQ(probe(more), 0) << error_;
-    return Hdf5Reader(path("v.h5")).read<std::uint8_t>("/pixels");
+  const auto pixels = [&](const std::vector<std::string>& more) {
+    EXPECT_EQ(probe(joined(joined(least, more), {"--out", in("v.h5"), "--force"})), 0) << error_;
+    return Hdf5Reader(in("v.h5")).read<std::uint8_t>("/pixels");
   };
   EXPECT_EQ(pixels({"--augment", "none", "--views", "1"}), pixels({}));
 }
@@ -258,20 +252,19 @@ TEST_F(ProbeImage, WithoutAChangeTheViewsAreTheCentre) {
 TEST_F(ProbeImage, ViewsAreResizedAsTrainingDoes) {
   folder_.picture("p.png", 7, 60, 50);
   for (const auto& [size, side] : {std::pair{"32", default_resize(32)}, {"224", 256}}) {
-    EXPECT_EQ(probe({"--image", path("p.png"), "--augment", "flip=1", "--image-size", size,
-                     "--json", path("v.json"), "--force"}),
+    EXPECT_EQ(probe({"--image", in("p.png"), "--augment", "flip=1", "--image-size", size, "--json",
+                     in("v.json"), "--force"}),
               0)
         << error_;
-    EXPECT_EQ(nlohmann::json::parse(std::ifstream(path("v.json"))).at("resize"), side);
+    EXPECT_EQ(nlohmann::json::parse(std::ifstream(in("v.json"))).at("resize"), side);
   }
 }
 
 TEST_F(ProbeImage, ViewsThatCannotBeAreRefused) {
   folder_.picture("p.png", 7, 60, 50);
-  const auto refused = [&](std::vector<std::string> words, int code, const std::string& why) {
-    words.insert(words.begin(), {"--image", path("p.png"), "--out", path("v.png")});
-    EXPECT_EQ(probe(words), code) << why;
-    EXPECT_TRUE(holds(error_, why)) << error_;
+  const auto refused = [&](const std::vector<std::string>& more, int code, const std::string& why) {
+    EXPECT_EQ(probe(joined({"--image", in("p.png"), "--out", in("v.png")}, more)), code) << why;
+    EXPECT_TRUE(holds(error_, why));
   };
   refused({"--views", "3"}, 2, "--augment");
   refused({"--augment", "flop=1"}, 2, "flop");
@@ -286,7 +279,7 @@ TEST_F(ProbeImage, ViewsThatCannotBeAreRefused) {
   refused({"--augment", "flip=1", "--image-size", "32", "--resize", "0"}, 2,
           "--resize 0: leaves pictures as they are");
   refused({"--stretch", "--resize", "0"}, 2, "--stretch: to which size?");
-  EXPECT_FALSE(std::filesystem::exists(path("v.png")));
+  EXPECT_FALSE(std::filesystem::exists(in("v.png")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/made_up.h"
 #include "tests/support/weights/torch_writer.h"
+#include "tests/support/words.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"
@@ -49,7 +50,7 @@ class ProbeLoss : public ProbeRun {
       const std::vector<T> stored(data.targets.begin(), data.targets.end());
       file.write<T>("/targets", {data.rows, data.classes}, stored.data());
     }
-    write_atomic(path(name), file.finish());
+    write_atomic(in(name), file.finish());
   }
 
   // The program computes in float, whose rounding a small temperature amplifies.
@@ -65,7 +66,7 @@ class ProbeLoss : public ProbeRun {
   }
 
   nlohmann::json json() const {
-    std::ifstream file(path("out.json"));
+    std::ifstream file(in("out.json"));
     return nlohmann::json::parse(file);
   }
 };
@@ -80,8 +81,8 @@ TEST_F(ProbeLoss, EqualRowsAreCountedWhereGradientsAreChecked) {
       std::copy_n(data.embeddings.begin(), 6, data.embeddings.begin() + 15 * 6);
     }
     write("in.h5", data);
-    ASSERT_EQ(probe({"--loss", "fastap", "--in", path("in.h5"), "--json", path("out.json"),
-                     "--check", "--force"}),
+    ASSERT_EQ(probe({"--loss", "fastap", "--in", in("in.h5"), "--json", in("out.json"), "--check",
+                     "--force"}),
               0)
         << error_;
     EXPECT_EQ(json().at("check").at("equal_rows"), expected);
@@ -94,7 +95,7 @@ TEST_F(ProbeLoss, WhatTheAuthorsCodeDoesIsSaidWhereGradientsAreChecked) {
   write("in.h5", made_up::data(LossKind::kEmbeddings, {.rows = 16, .dim = 6}, 1));
   const std::string said = "compat=official: the authors' backward";
   for (const char* loss : {"fastap:compat=official", "fastap"}) {
-    ASSERT_EQ(probe({"--loss", loss, "--in", path("in.h5"), "--check"}), 0) << error_;
+    ASSERT_EQ(probe({"--loss", loss, "--in", in("in.h5"), "--check"}), 0) << error_;
     EXPECT_EQ(holds(out_, said), std::string(loss) != "fastap") << out_;
   }
 }
@@ -107,8 +108,8 @@ TEST_F(ProbeLoss, EveryLossIsCheckedOnAllItTakes) {
     // Of this seed no loss has a gradient of 0.
     const LossData<double> data = made_up::data(entry.kind, wanted, 3);
     write("in.h5", data);
-    ASSERT_EQ(probe({"--loss", entry.name, "--in", path("in.h5"), "--out", path("out.h5"), "--json",
-                     path("out.json"), "--check"}),
+    ASSERT_EQ(probe({"--loss", entry.name, "--in", in("in.h5"), "--out", in("out.h5"), "--json",
+                     in("out.json"), "--check"}),
               0)
         << entry.name << ": " << error_;
     const nlohmann::json result = json();
@@ -123,7 +124,7 @@ TEST_F(ProbeLoss, EveryLossIsCheckedOnAllItTakes) {
     EXPECT_NEAR(result.at("loss").get<double>(), expected.loss, 1e-4 * std::abs(expected.loss))
         << entry.name;
     EXPECT_EQ(result.at("valid_queries"), expected.valid_queries) << entry.name;
-    const Hdf5Reader file(path("out.h5"));
+    const Hdf5Reader file(in("out.h5"));
     EXPECT_EQ(file.read<double>("/loss").at(0), result.at("loss"));
     EXPECT_EQ(file.read<std::int64_t>("/valid_queries").at(0), expected.valid_queries);
     expect_gradient(file.read<double>("/grad"), grad, entry.name);
@@ -146,10 +147,9 @@ TEST_F(ProbeLoss, MemoryAndProxiesChangeWhatComesOut) {
   data.memory_embeddings.clear();
   data.memory_labels.clear();
   write("without.h5", data);
-  ASSERT_EQ(probe({"--loss", "smooth_ap", "--in", path("with.h5"), "--json", path("out.json")}), 0);
+  ASSERT_EQ(probe({"--loss", "smooth_ap", "--in", in("with.h5"), "--json", in("out.json")}), 0);
   const double with = json().at("loss");
-  ASSERT_EQ(probe({"--loss", "smooth_ap", "--in", path("without.h5"), "--json", path("out.json")}),
-            0);
+  ASSERT_EQ(probe({"--loss", "smooth_ap", "--in", in("without.h5"), "--json", in("out.json")}), 0);
   EXPECT_NE(json().at("loss").get<double>(), with);
 }
 
@@ -205,28 +205,27 @@ TEST_F(ProbeLoss, WhatBecomesOfTheMemoryIsSaid) {
                          [](std::int64_t label) { return std::abs(label) % 5; });
   const auto write_both = [&] {
     write("in.h5", data);
-    write_atomic(path("in.npz"), npz(data));
+    write_atomic(in("in.npz"), npz(data));
   };
   write_both();
-  for (const char* in : {"in.h5", "in.npz"}) {
-    ASSERT_EQ(probe({"--loss", "fastap", "--in", path(in), "--json", path("out.json"), "--force"}),
-              0)
+  for (const char* name : {"in.h5", "in.npz"}) {
+    ASSERT_EQ(probe({"--loss", "fastap", "--in", in(name), "--json", in("out.json"), "--force"}), 0)
         << error_;
-    EXPECT_TRUE(holds(out_, "\nmemory         6 rows to rank against\n")) << out_;
+    EXPECT_TRUE(holds(out_, "\nmemory         6 rows to rank against\n"));
     EXPECT_EQ(json().at("memory_rows"), 6);
-    ASSERT_EQ(probe({"--loss", "nsl", "--in", path(in), "--json", path("out.json"), "--force"}), 0)
+    ASSERT_EQ(probe({"--loss", "nsl", "--in", in(name), "--json", in("out.json"), "--force"}), 0)
         << error_;
-    EXPECT_TRUE(holds(error_, "memory_embeddings")) << error_;
-    EXPECT_TRUE(holds(error_, ": not read; a loss with proxies compares the batch with them alone"))
-        << error_;
+    EXPECT_TRUE(holds(error_, "memory_embeddings"));
+    EXPECT_TRUE(
+        holds(error_, ": not read; a loss with proxies compares the batch with them alone"));
     EXPECT_EQ(json().at("memory_rows"), 0);
   }
-  const auto refused = [&](const std::string& name, const std::string& why) {
+  const auto refused = [&](const std::string& array, const std::string& why) {
     write_both();
-    for (const char* in : {"in.h5", "in.npz"}) {
-      EXPECT_EQ(probe({"--loss", "fastap", "--in", path(in)}), 3);
-      EXPECT_TRUE(holds(error_, name)) << error_;
-      EXPECT_TRUE(holds(error_, ": " + why + "\n")) << error_;
+    for (const char* name : {"in.h5", "in.npz"}) {
+      EXPECT_EQ(probe({"--loss", "fastap", "--in", in(name)}), 3);
+      EXPECT_TRUE(holds(error_, array));
+      EXPECT_TRUE(holds(error_, ": " + why + "\n"));
     }
   };
   const std::vector<double> rows = std::exchange(data.memory_embeddings, {});
@@ -241,12 +240,13 @@ TEST_F(ProbeLoss, WhatBecomesOfTheMemoryIsSaid) {
 
 // The same numbers in numpy's files must give the same bits as in HDF5, whatever a loss reads.
 TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
-  const auto loss_and_gradient = [&](const std::string& loss, const std::vector<std::string>& in) {
-    std::vector<std::string> words = {"--loss",    loss, "--out",   path("out.h5"), "--check",
-                                      "--threads", "1",  "--force", "--device",     "cpu"};
-    words.insert(words.end(), in.begin(), in.end());
+  const auto loss_and_gradient = [&](const std::string& loss,
+                                     const std::vector<std::string>& more) {
+    const std::vector<std::string> words = joined({"--loss", loss, "--out", in("out.h5"), "--check",
+                                                   "--threads", "1", "--force", "--device", "cpu"},
+                                                  more);
     EXPECT_EQ(probe(words), 0) << error_;
-    const Hdf5Reader file(path("out.h5"));
+    const Hdf5Reader file(in("out.h5"));
     std::vector<double> out = file.read<double>("/grad");
     out.push_back(file.read<double>("/loss").at(0));
     return out;
@@ -257,17 +257,17 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
         kind, {.rows = 16, .memory = takes_memory(kind) ? 7 : 0, .dim = 6, .image_ids = true}, 1);
     write("in.h5", data);
     folder_.write("in.npz", npz(data));
-    const std::vector<double> expected = loss_and_gradient(loss, {"--in", path("in.h5")});
-    EXPECT_EQ(loss_and_gradient(loss, {"--in", path("in.npz")}), expected) << loss;
+    const std::vector<double> expected = loss_and_gradient(loss, {"--in", in("in.h5")});
+    EXPECT_EQ(loss_and_gradient(loss, {"--in", in("in.npz")}), expected) << loss;
     if (kind == LossKind::kScores) continue;
-    EXPECT_TRUE(holds(out_, "in.npz: npz, float32; labels: 'labels', int64\n")) << out_;
+    EXPECT_TRUE(holds(out_, "in.npz: npz, float32; labels: 'labels', int64\n"));
     folder_.write("y.npy", npy_labels(data.labels));
     LossData<double> mislabelled = data;
     std::ranges::fill(mislabelled.labels, data.labels.front());
     write("in.h5", mislabelled);
     folder_.write("in.npz", npz(mislabelled));
     for (const char* rows : {"in.h5", "in.npz:embeddings"}) {
-      EXPECT_EQ(loss_and_gradient(loss, {"--in", path(rows), "--labels", path("y.npy")}), expected)
+      EXPECT_EQ(loss_and_gradient(loss, {"--in", in(rows), "--labels", in("y.npy")}), expected)
           << loss << ", " << rows;
     }
   }
@@ -277,8 +277,8 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
   std::ranges::reverse(data.memory_labels);
   write("in.h5", data);
   folder_.write("names.npz", npz(data, "xbmkqzjw"));
-  EXPECT_EQ(loss_and_gradient("smooth_ap", {"--in", path("names.npz")}),
-            loss_and_gradient("smooth_ap", {"--in", path("in.h5")}));
+  EXPECT_EQ(loss_and_gradient("smooth_ap", {"--in", in("names.npz")}),
+            loss_and_gradient("smooth_ap", {"--in", in("in.h5")}));
   // A single array with its labels in a table.
   data = made_up::data(LossKind::kEmbeddings, {.rows = 12, .dim = 6}, 2);
   write("in.h5", data);
@@ -286,20 +286,19 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
   std::string table = "file,species\n";
   for (const std::int64_t label : data.labels) table += fmt::format("a.jpg,s{}\n", label);
   folder_.write("y.csv", table);
-  EXPECT_EQ(
-      loss_and_gradient("smooth_ap", {"--in", path("e.npy"), "--labels", path("y.csv:species")}),
-      loss_and_gradient("smooth_ap", {"--in", path("in.h5")}));
+  EXPECT_EQ(loss_and_gradient("smooth_ap", {"--in", in("e.npy"), "--labels", in("y.csv:species")}),
+            loss_and_gradient("smooth_ap", {"--in", in("in.h5")}));
 }
 
 // numpy and PyTorch make floating-point numbers of whole ones, and pandas names.
 TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
-  const auto loss_and_gradient = [&](const std::string& loss, const std::string& in,
+  const auto loss_and_gradient = [&](const std::string& loss, const std::string& name,
                                      const std::string& labels = "") {
-    std::vector<std::string> words = {"--loss", loss,           "--in",   path(in),
-                                      "--out",  path("out.h5"), "--force"};
-    if (!labels.empty()) words.insert(words.end(), {"--labels", path(labels)});
+    std::vector<std::string> words = {"--loss", loss,         "--in",   in(name),
+                                      "--out",  in("out.h5"), "--force"};
+    if (!labels.empty()) words.insert(words.end(), {"--labels", in(labels)});
     EXPECT_EQ(probe(words), 0) << error_;
-    const Hdf5Reader file(path("out.h5"));
+    const Hdf5Reader file(in("out.h5"));
     std::vector<double> out = file.read<double>("/grad");
     out.push_back(file.read<double>("/loss").at(0));
     return out;
@@ -316,13 +315,13 @@ TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
   std::vector<std::string> names;
   for (const std::int64_t label : data.labels) names.push_back(fmt::format("class {}", label));
   named.write_text("/labels", names);
-  write_atomic(path("names.h5"), named.finish());
+  write_atomic(in("names.h5"), named.finish());
   EXPECT_EQ(loss_and_gradient("fastap", "names.h5", "names.h5"),
             loss_and_gradient("fastap", "in.h5"));
-  EXPECT_EQ(probe({"--loss", "fastap", "--in", path("names.h5"), "--device", "cpu"}), 3);
-  EXPECT_EQ(error_, "error: " + path("names.h5") +
+  EXPECT_EQ(probe({"--loss", "fastap", "--in", in("names.h5"), "--device", "cpu"}), 3);
+  EXPECT_EQ(error_, "error: " + in("names.h5") +
                         ": /labels does not hold integers but names; with --labels " +
-                        path("names.h5") + " they are taken\n");
+                        in("names.h5") + " they are taken\n");
 
   data = made_up::data(LossKind::kScores, {.rows = 6}, 4);
   write("in.h5", data);
@@ -334,11 +333,11 @@ TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
   apart.write<double>("/mine", {data.rows, data.classes}, data.scores.data());
   const std::vector<std::int64_t> wanted(data.targets.begin(), data.targets.end());
   apart.write<std::int64_t>("/targets", {data.rows, data.classes}, wanted.data());
-  write_atomic(path("apart.h5"), apart.finish());
+  write_atomic(in("apart.h5"), apart.finish());
   EXPECT_EQ(loss_and_gradient("rambo_map", "apart.h5:mine"), expected);
-  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", path("apart.h5:none"), "--device", "cpu"}), 3);
+  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", in("apart.h5:none"), "--device", "cpu"}), 3);
   EXPECT_EQ(error_,
-            "error: " + path("apart.h5") + ": holds no /none; add it (it holds /mine, /targets)\n");
+            "error: " + in("apart.h5") + ": holds no /none; add it (it holds /mine, /targets)\n");
   const auto rows = static_cast<std::size_t>(data.rows);
   const auto classes = static_cast<std::size_t>(data.classes);
   const auto arrays = [&](float first) {
@@ -352,43 +351,43 @@ TEST_F(ProbeLoss, WholeNumbersMayBeFloatingPointAndLabelsNames) {
   arrays(0);
   EXPECT_EQ(loss_and_gradient("rambo_map", "in.npz"), expected);
   EXPECT_EQ(loss_and_gradient("rambo_map", "in.npz:scores"), expected);
-  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", path("in.npz:none"), "--device", "cpu"}), 3);
+  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", in("in.npz:none"), "--device", "cpu"}), 3);
   arrays(0.5F);
-  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", path("in.npz"), "--device", "cpu"}), 3);
-  EXPECT_EQ(error_, "error: " + path("in.npz") +
+  EXPECT_EQ(probe({"--loss", "rambo_map", "--in", in("in.npz"), "--device", "cpu"}), 3);
+  EXPECT_EQ(error_, "error: " + in("in.npz") +
                         ": 'targets': element 0 is 0.5, no whole number; give integers, or names "
                         "if they are labels\n");
 }
 
 TEST_F(ProbeLoss, ArraysThatDoNotFitAreOneLine) {
-  const auto refused = [&](const char* loss, const std::vector<std::string>& in, int code,
+  const auto refused = [&](const char* loss, const std::vector<std::string>& more, int code,
                            const std::string& line) {
-    std::vector<std::string> words = {"--loss", loss, "--out", path("none.h5"), "--device", "cpu"};
-    words.insert(words.end(), in.begin(), in.end());
-    EXPECT_EQ(probe(words), code) << line;
+    EXPECT_EQ(probe(joined({"--loss", loss, "--out", in("none.h5"), "--device", "cpu"}, more)),
+              code)
+        << line;
     EXPECT_EQ(error_, "error: " + line + "\n");
-    EXPECT_FALSE(std::filesystem::exists(path("none.h5"))) << line;
+    EXPECT_FALSE(std::filesystem::exists(in("none.h5"))) << line;
   };
   const LossData<double> data =
       made_up::data(LossKind::kEmbeddings, {.rows = 6, .memory = 3, .dim = 4}, 4);
   LossData<double> alone = data;
   alone.memory_embeddings.clear();
   alone.memory_labels.clear();
-  const std::string e = path("e.npy"), npz_file = path("in.npz");
+  const std::string e = in("e.npy"), npz_file = in("in.npz");
   folder_.write("e.npy", npy_rows({data.embeddings.begin(), data.embeddings.end()}, 6, 4));
   folder_.write("y.npy", npy_labels(data.labels));
   refused("fastap", {"--in", e}, 3,
           e + ": no labels in it; give them by --labels FILE (.npy, .npz, CSV, ...), one a row");
-  refused("nsl", {"--in", e, "--labels", path("y.npy")}, 3,
+  refused("nsl", {"--in", e, "--labels", in("y.npy")}, 3,
           e + ": is a single array, and this loss also reads proxies; give .npz, safetensors or "
               "HDF5 with all it reads");
-  refused("rambo_map", {"--in", e, "--labels", path("y.npy")}, 2,
-          "--labels " + path("y.npy") +
-              ": rambo_map reads scores and targets, no labels; leave it out");
-  EXPECT_EQ(probe({"--loss", "fastap", "--in", e, "--labels", path("y.npy"), "--out", path("y.npy"),
+  refused(
+      "rambo_map", {"--in", e, "--labels", in("y.npy")}, 2,
+      "--labels " + in("y.npy") + ": rambo_map reads scores and targets, no labels; leave it out");
+  EXPECT_EQ(probe({"--loss", "fastap", "--in", e, "--labels", in("y.npy"), "--out", in("y.npy"),
                    "--force"}),
             2);
-  EXPECT_TRUE(holds(error_, "--out " + path("y.npy") + ": is the file that is read")) << error_;
+  EXPECT_TRUE(holds(error_, "--out " + in("y.npy") + ": is the file that is read"));
   folder_.write("in.npz", npz(alone));
   refused("nsl", {"--in", npz_file}, 3,
           npz_file +
@@ -406,28 +405,28 @@ TEST_F(ProbeLoss, ArraysThatDoNotFitAreOneLine) {
               "'labels' (int64 [6]), 'memory_embeddings' (float32 [3, 4]))");
   folder_.write("in.npz", npz(data));
   folder_.write("names.csv", "a\nb\na\nb\na\nb\n");
-  refused("fastap", {"--in", npz_file, "--labels", path("names.csv")}, 3,
+  refused("fastap", {"--in", npz_file, "--labels", in("names.csv")}, 3,
           npz_file + ": 'memory_labels': holds numbers, but labels are names; give names");
   write("in.h5", data);
-  refused("fastap", {"--in", path("in.h5"), "--labels", path("names.csv")}, 3,
-          path("names.csv") + ": holds names, but /memory_labels go by number; give numbers");
+  refused("fastap", {"--in", in("in.h5"), "--labels", in("names.csv")}, 3,
+          in("names.csv") + ": holds names, but /memory_labels go by number; give numbers");
   broken = made_up::data(LossKind::kScores, {.rows = 6}, 4);
   broken.targets[3] = 7;
   folder_.write("in.npz", npz(broken));
   refused("rambo_apc", {"--in", npz_file}, 3,
           npz_file + ": 'targets' holds 7; give 1 for what belongs to a class, 0 for the rest");
   write("in.h5", broken);
-  refused("rambo_apc", {"--in", path("in.h5")}, 3,
-          path("in.h5") + ": /targets holds 7; give 1 for what belongs to a class, 0 for the rest");
-  refused("rambo_apc", {"--in", path("in.h5"), "--normalize"}, 2,
+  refused("rambo_apc", {"--in", in("in.h5")}, 3,
+          in("in.h5") + ": /targets holds 7; give 1 for what belongs to a class, 0 for the rest");
+  refused("rambo_apc", {"--in", in("in.h5"), "--normalize"}, 2,
           "--normalize: rambo_apc reads scores and targets, no embeddings; leave it out");
 }
 
 TEST_F(ProbeLoss, SaysWhichFlagIsMissing) {
   EXPECT_EQ(probe({"--loss", "smooth_ap", "--device", "cpu"}), 2);
   EXPECT_EQ(error_, "error: --loss smooth_ap: --in is missing\n");
-  EXPECT_EQ(probe({"--in", path("in.h5"), "--device", "cpu"}), 2);
-  EXPECT_EQ(error_, "error: --in " + path("in.h5") + ": --loss is missing\n");
+  EXPECT_EQ(probe({"--in", in("in.h5"), "--device", "cpu"}), 2);
+  EXPECT_EQ(error_, "error: --in " + in("in.h5") + ": --loss is missing\n");
   EXPECT_EQ(probe({"--device", "cpu"}), 2);
   EXPECT_TRUE(error_.starts_with("error: give --loss NAME --in FILE for a loss, --image FILE"));
 }
@@ -437,68 +436,64 @@ TEST_F(ProbeLoss, SaysWhatAFileLacks) {
   write("plain.h5", plain);
   const auto complaint = [&](const char* loss, const std::string& file) {
     // --device cpu, so that the program mentions no GPU that it could have used.
-    EXPECT_EQ(
-        probe({"--loss", loss, "--in", path(file), "--out", path("none.h5"), "--device", "cpu"}), 3)
+    EXPECT_EQ(probe({"--loss", loss, "--in", in(file), "--out", in("none.h5"), "--device", "cpu"}),
+              3)
         << loss;
-    EXPECT_FALSE(std::filesystem::exists(path("none.h5"))) << loss;
+    EXPECT_FALSE(std::filesystem::exists(in("none.h5"))) << loss;
     return error_;
   };
-  EXPECT_EQ(complaint("nsl", "plain.h5"),
-            "error: " + path("plain.h5") +
-                ": holds no /proxies; add it (it holds /embeddings, /labels)\n");
-  EXPECT_EQ(complaint("rambo_map", "plain.h5"),
-            "error: " + path("plain.h5") +
-                ": holds no /scores; add it (it holds /embeddings, /labels)\n");
+  EXPECT_EQ(
+      complaint("nsl", "plain.h5"),
+      "error: " + in("plain.h5") + ": holds no /proxies; add it (it holds /embeddings, /labels)\n");
+  EXPECT_EQ(
+      complaint("rambo_map", "plain.h5"),
+      "error: " + in("plain.h5") + ": holds no /scores; add it (it holds /embeddings, /labels)\n");
 
   Hdf5Writer nothing;
   nothing.write<double>("/embeddings", {0, 4}, nullptr);
   nothing.write<std::int64_t>("/labels", {0}, nullptr);
-  write_atomic(path("empty.h5"), nothing.finish());
+  write_atomic(in("empty.h5"), nothing.finish());
   EXPECT_EQ(complaint("fastap", "empty.h5"),
-            "error: " + path("empty.h5") +
+            "error: " + in("empty.h5") +
                 ": /embeddings [0, 4] is no matrix of numbers [rows, columns]; write it so\n");
   LossData<double> broken = made_up::data(LossKind::kEmbeddings, {.rows = 6, .memory = 3}, 4);
   broken.memory_labels.clear();
   write("unlabelled.h5", broken);
   EXPECT_EQ(complaint("fastap", "unlabelled.h5"),
-            "error: " + path("unlabelled.h5") +
+            "error: " + in("unlabelled.h5") +
                 ": holds no /memory_labels; add it (it holds "
                 "/embeddings, /labels, /memory_embeddings)\n");
   broken = made_up::data(LossKind::kScores, {.rows = 6}, 4);
   broken.targets.clear();
   write("untargeted.h5", broken);
   EXPECT_EQ(complaint("rambo_apc", "untargeted.h5"),
-            "error: " + path("untargeted.h5") + ": holds no /targets; add it (it holds /scores)\n");
+            "error: " + in("untargeted.h5") + ": holds no /targets; add it (it holds /scores)\n");
   broken = made_up::data(LossKind::kEmbeddings, {.rows = 6, .memory = 3}, 4);
   broken.memory_embeddings[7] = std::nan("");
   write("nan.h5", broken);
-  EXPECT_NE(complaint("fastap", "nan.h5").find(": memory_embeddings: row 1 holds NaN"),
-            std::string::npos)
+  EXPECT_TRUE(holds(complaint("fastap", "nan.h5"), ": memory_embeddings: row 1 holds NaN"))
       << error_;
   // An image with two labels would be its own negative.
   broken = made_up::data(LossKind::kEmbeddings, {.rows = 6}, 4);
   broken.labels = {0, 0, 1, 1, 2, 2};
   broken.image_ids = {0, 1, 2, 1, 4, 5};
   write("twice.h5", broken);
-  EXPECT_NE(complaint("fastap", "twice.h5")
-                .find("/identities: row 3 shows image 1 with label 1, another row with label 0"),
-            std::string::npos)
+  EXPECT_TRUE(holds(complaint("fastap", "twice.h5"),
+                    "/identities: row 3 shows image 1 with label 1, another row with label 0"))
       << error_;
   broken.image_ids = {0, 1, 2, -1, 4, 5};
   write("negative.h5", broken);
-  EXPECT_NE(complaint("fastap", "negative.h5").find("/identities holds -1 in row 3"),
-            std::string::npos)
-      << error_;
+  EXPECT_TRUE(holds(complaint("fastap", "negative.h5"), "/identities holds -1 in row 3")) << error_;
 }
 
 TEST_F(ProbeLoss, HelpTellsParametersPaperAndInputs) {
   for (const LossEntry& entry : loss_registry()) {
     ASSERT_EQ(probe({"--loss", entry.name, "--help"}), 0) << error_;
-    EXPECT_NE(out_.find(entry.paper), std::string::npos) << entry.name;
-    EXPECT_NE(out_.find(entry.summary), std::string::npos) << entry.name;
+    EXPECT_TRUE(holds(out_, entry.paper)) << entry.name;
+    EXPECT_TRUE(holds(out_, entry.summary)) << entry.name;
     for (const LossParameter& parameter : entry.parameters) {
-      EXPECT_NE(out_.find(parameter.meaning), std::string::npos) << entry.name;
-      EXPECT_NE(out_.find("default " + parameter.fallback), std::string::npos) << entry.name;
+      EXPECT_TRUE(holds(out_, parameter.meaning)) << entry.name;
+      EXPECT_TRUE(holds(out_, "default " + parameter.fallback)) << entry.name;
     }
     EXPECT_EQ(out_.find("/memory_embeddings") != std::string::npos, takes_memory(entry.kind))
         << entry.name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/data/picture_folder.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/messages.h"
 #include "tests/support/program_run.h"
 
@@ -12,10 +13,8 @@
 
 namespace rk {
 
-class ProbeRun : public testing::Test {
+class ProbeRun : public FolderTest<PictureFolder> {
  protected:
-  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
-
   // Returns the exit code; out_ and error_ hold what was printed.
   int run(const std::vector<std::string>& arguments, std::unique_ptr<Command> command) {
     Finished done = run_here("probe", arguments, std::move(command));
@@ -24,7 +23,6 @@ class ProbeRun : public testing::Test {
     return done.code;
   }
 
-  const PictureFolder folder_{};
   std::string out_, error_;
 };
 

@@ -529,11 +529,18 @@ class Proof(Machine):
             for word in "$@"; do [ "$before" = --json ] && echo '{"share": 1}' >"$word"; before=$word; done
             echo '900 images/s'; exit ${BROKEN:-0}""")
         self.assertEqual(self.run_proof("loader").returncode, 0)
+        skipped = self.result("loader")
+        self.assertEqual((skipped["result"], skipped["finding"]),
+                         ("skipped", "tests/golden/images/files/q75_420.jpg is missing"))
+        (self.path / "tests/golden/images/files").mkdir(parents=True)
+        (self.path / "tests/golden/images/files/q75_420.jpg").touch()
+        self.assertEqual(self.run_proof("loader").returncode, 0)
         found = self.result("loader")
         self.assertEqual((found["result"], found["finding"]), ("passed", "900 images/s"))
-        self.assertEqual((self.path / "results/loader.json").read_text(), '{"share": 1}\n')
+        for name in "loader", "loader-photos":
+            self.assertEqual((self.path / f"results/{name}.json").read_text(), '{"share": 1}\n')
         self.assertEqual(self.run_proof("loader", BROKEN="4").returncode, 1)
-        self.assertEqual(self.result("loader")["finding"], "bench loader ended with exit code 4")
+        self.assertEqual(self.result("loader")["finding"], "bench loader --data glyphs ended with exit code 4")
 
     # `train` made up: what it finds depends on the graph alone where BROKEN is set.
     def made_up_train(self):

@@ -1,9 +1,7 @@
 // docs/metrics.md must name every key of the JSON that train, eval, probe and convert write.
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/hdf5/file.h"
-
-#include <fstream>
-#include <iterator>
 
 namespace rk {
 namespace {
@@ -12,15 +10,12 @@ using nlohmann::json;
 
 class MetricsPageRun : public TrainProgram {
  protected:
-  static std::string page() {
-    std::ifstream file(RK_TEST_GOLDEN "/../../docs/metrics.md");
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  static std::string page() { return file_text(RK_TEST_GOLDEN "/../../docs/metrics.md"); }
   // Runs a program with --json; expects all keys, at any depth but below `settings`, on the page.
   void expect_named(Words words) const {
     words[0] = RK_BIN "/" + words[0];
-    words.insert(words.end(), {"--json", in("keys.json"), "--force", "-q", "--threads", "1"});
-    const Finished done = run(words);
+    const Finished done =
+        run(joined(words, {"--json", in("keys.json"), "--force", "-q", "--threads", "1"}));
     ASSERT_EQ(done.code, 0) << done.err;
     expect_keys(json::parse(file_text(in("keys.json"))), page());
   }
@@ -62,8 +57,7 @@ TEST_F(MetricsPageRun, NamesEveryKey) {
   file.write("/embeddings", {4, 2}, rows.data());
   file.write("/labels", {4}, labels.data());
   file.write("/proxies", {2, 2}, proxies.data());
-  const std::vector<std::byte> bytes = file.finish();
-  folder_.write("p.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  folder_.write("p.h5", file.finish());
   expect_named({"probe", "--loss", "nsl", "--in", in("p.h5"), "--check", "--out", in("l.h5")});
   for (const char* written : {"/loss", "/valid_queries", "/grad", "/grad_proxies"}) {
     EXPECT_TRUE(Hdf5Reader(in("l.h5")).has(written));

@@ -1,5 +1,6 @@
 // The commands of docs/papers.md must be ones that train takes: each runs on a few small pictures,
 // with a network to match, as far as its first evaluation.
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 
 #include <fmt/ranges.h>
@@ -46,12 +47,11 @@ TEST_F(PapersPage, EveryCommandIsTaken) {
     const std::size_t options = std::min(data.find(','), data.size());
     value("--data") = "folder:" + in("set") + data.substr(options);
     // No weights are here: batch norm would be frozen with them.
-    const auto weights = std::find(words.begin(), words.end(), "--weights");
-    ASSERT_NE(weights, words.end());
-    words.erase(weights, weights + 2);
-    words = with_flags(words, {"--bn", "frozen", "--arch", "resnet20", "--dim", "8", "--image-size",
-                               "16", "--resize", "18", "--batch", "8", "--epochs", "0", "--threads",
-                               "2", "--out", in("run")});
+    ASSERT_NE(std::find(words.begin(), words.end(), "--weights"), words.end());
+    words = with_flags(
+        without(words, "--weights"),
+        {"--bn", "frozen", "--arch", "resnet20", "--dim", "8", "--image-size", "16", "--resize",
+         "18", "--batch", "8", "--epochs", "0", "--threads", "2", "--out", in("run")});
     if (std::find(words.begin(), words.end(), "--chunk") != words.end()) value("--chunk") = "4";
     const Finished done = run(words);
     EXPECT_EQ(done.code, 0) << fmt::format("{}: {}", fmt::join(words, " "), done.err);

@@ -3,6 +3,7 @@
 
 #include "tests/data/picture_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/hdf5/file.h"
 
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rk {
@@ -25,7 +27,7 @@ class FolderRun : public testing::Test {
   }
   static void TearDownTestSuite() { folder_.reset(); }
 
-  static std::string in(const std::string& name) { return (folder_->path() / name).string(); }
+  static std::string in(const std::string& name) { return folder_->in(name); }
   static std::string flat() { return "folder:" + in("flat"); }
   // The best checkpoint of a run. `run` trains one step on the classes of `flat` that are not held
   // out, when it is first asked for: most tests do without, and ctest starts a process for each.
@@ -39,38 +41,21 @@ class FolderRun : public testing::Test {
   }
   static Finished train(const std::string& data, const std::string& out,
                         const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {RK_BIN "/train",
-                                      "--data",
-                                      "folder:" + in(data),
-                                      "--out",
-                                      in(out),
-                                      "--batch",
-                                      "4",
-                                      "--per-class",
-                                      "2",
-                                      "--batches",
-                                      "1",
-                                      "--epochs",
-                                      "1",
-                                      "--optimizer",
-                                      "sgd",
-                                      "--momentum",
-                                      "0",
-                                      "--threads",
-                                      "2"};
-    words.insert(words.end(), kTinyNetwork.begin(), kTinyNetwork.end());
+    const std::vector<std::string> words =
+        joined({RK_BIN "/train", "--data", "folder:" + in(data), "--out", in(out), "--batch", "4",
+                "--per-class", "2", "--batches", "1", "--epochs", "1", "--optimizer", "sgd",
+                "--momentum", "0", "--threads", "2"},
+               kTinyNetwork);
     return run_to_end(with_flags(words, more), folder_->path().string());
   }
   static Finished eval(std::vector<std::string> words) {
-    words.insert(words.begin(), RK_BIN "/eval");
     if (std::find(words.begin(), words.end(), "--threads") == words.end()) {
-      words.insert(words.end(), {"--threads", "2"});
+      words = joined(std::move(words), {"--threads", "2"});
     }
-    return run_to_end(words, folder_->path().string());
+    return run_to_end(joined({RK_BIN "/eval"}, words), folder_->path().string());
   }
-  static Finished convert(std::vector<std::string> words) {
-    words.insert(words.begin(), RK_BIN "/convert");
-    return run_to_end(words, folder_->path().string());
+  static Finished convert(const std::vector<std::string>& words) {
+    return run_to_end(joined({RK_BIN "/convert"}, words), folder_->path().string());
   }
   // Embeds a folder with the trained network.
   static Finished embed(const std::string& data, const std::string& to,
@@ -85,8 +70,7 @@ class FolderRun : public testing::Test {
     const std::vector<float> values(4, 1);
     file.write(dataset, {2, 2}, values.data());
     if (!text.empty()) file.write_text(text, {std::string(64, 'a')});
-    const std::vector<std::byte> bytes = file.finish();
-    folder_->write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    folder_->write(name, file.finish());
   }
   static nlohmann::json result(const std::string& name) {
     return nlohmann::json::parse(file_text(in(name)));

@@ -9,6 +9,7 @@
 #include "retrieval/files/embeddings_file.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/messages.h"
+#include "tests/support/words.h"
 #include "weights/checkpoint.h"
 
 #include <fmt/format.h>
@@ -35,13 +36,12 @@ TEST_F(FolderRun, AGalleryIsMatchedByTheNamesOfItsClasses) {
   }
   for (const char* gallery : {"same.h5", "more.h5"}) {
     for (const bool from_file : {true, false}) {
-      std::vector<std::string> words = {"--gallery", in(gallery), "--json", in("g.json")};
-      if (from_file) {
-        words.insert(words.end(), {"--embeddings", in("queries.h5")});
-      } else {
-        words.insert(words.end(), {"--checkpoint", best(), "--data", "folder:" + in("queries")});
-      }
-      const Finished found = eval(words);
+      const std::vector<std::string> queries =
+          from_file ? std::vector<std::string>{"--embeddings", in("queries.h5")}
+                    : std::vector<std::string>{"--checkpoint", best(), "--data",
+                                               "folder:" + in("queries")};
+      const Finished found =
+          eval(joined(queries, {"--gallery", in(gallery), "--json", in("g.json")}));
       ASSERT_EQ(found.code, 0) << found.err;
       EXPECT_TRUE(holds(found.out, "6 of the 6 searched for among them (by name)"));
       EXPECT_EQ(result("g.json")["metrics"]["recall_at_1"], 1.0) << gallery << found.out;
@@ -82,7 +82,7 @@ TEST_F(FolderRun, AGalleryOfAnotherNetworkIsRefused) {
   const Finished early = eval(
       {"--checkpoint", best(), "--data", "folder:" + in("pair"), "--gallery", in("theirs.h5")});
   EXPECT_EQ(early.code, 3);
-  EXPECT_TRUE(holds(early.err, in("theirs.h5") + ": embedded by another network")) << early.err;
+  EXPECT_TRUE(holds(early.err, in("theirs.h5") + ": embedded by another network"));
   // last.h5 holds the same network as best.h5 and must be accepted.
   EXPECT_EQ(
       eval({"--checkpoint", in("run/last.h5"), "--data", flat(), "--gallery", in("mine.h5")}).code,
@@ -102,7 +102,7 @@ TEST_F(FolderRun, EvalSaysWhatTheNetworkWasTrainedOn) {
                               "--split", "Validation", "--json", in("held.json")});
   ASSERT_EQ(held.code, 0) << held.err;
   EXPECT_TRUE(holds(held.out, "split val: 8 images of 2 classes; the network was trained on none"));
-  EXPECT_EQ(held.err.find("trained on"), std::string::npos) << held.err;
+  EXPECT_FALSE(holds(held.err, "trained on")) << held.err;
   EXPECT_EQ(result("held.json")["classes_trained_on"], 0);
   // A run that begins with these weights must count their classes as seen, too.
   folder_->classes("next/n", 4, 4);
@@ -145,8 +145,7 @@ TEST_F(FolderRun, ClassesOfASplitAreKnownWithoutIt) {
   ASSERT_EQ(further.code, 0) << further.err;
   EXPECT_TRUE(holds(further.err,
                     "held out: 4 of these 6 classes are trained on, too (by name; here or before, "
-                    "where --weights or --resume come from)"))
-      << further.err;
+                    "where --weights or --resume come from)"));
 }
 
 // Classes that were trained on as parts of a merged class, or with the split in front of their
@@ -186,8 +185,7 @@ TEST_F(FolderRun, EvalSaysThatItsImagesChoseTheEpoch) {
   };
   const Finished chose = evaluated("two_epochs", "val");
   EXPECT_TRUE(holds(chose.err, "note: " + data + ": on these images, by name, the epoch of " +
-                                   in("two_epochs/best.h5") + " was chosen as the best"))
-      << chose.err;
+                                   in("two_epochs/best.h5") + " was chosen as the best"));
   EXPECT_TRUE(holds(chose.out, "none of these classes (by name); its epoch was chosen on these"));
   EXPECT_EQ(result("chose.json")["chose_the_epoch"], true);
   // Not for other images, nor for a run with a single epoch to choose from.
@@ -215,17 +213,13 @@ TEST_F(FolderRun, SplitsInTheSpellingsOfPeople) {
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_TRUE(holds(trained.err, "split train: 16 images of 4 classes;"));
   EXPECT_TRUE(holds(trained.err, "held out: split test: 8 images of 2 other classes"));
-  EXPECT_EQ(trained.err.find("categories"), std::string::npos) << trained.err;
+  EXPECT_FALSE(holds(trained.err, "categories")) << trained.err;
 
   folder_->classes("yolo/train/c", 2, 2);
   folder_->classes("yolo/valid/v", 3, 2);
   const std::vector<std::string> words = {"--checkpoint", best(), "--data", "folder:" + in("yolo"),
                                           "--split"};
-  const auto of_split = [&](const std::string& split) {
-    std::vector<std::string> all = words;
-    all.push_back(split);
-    return eval(all);
-  };
+  const auto of_split = [&](const std::string& split) { return eval(joined(words, {split})); };
   EXPECT_TRUE(holds(of_split("val").out, "split val: 6 images of 3 classes"));
   EXPECT_EQ(of_split("test").code, 3);
 
@@ -305,7 +299,7 @@ TEST_F(FolderRun, CategoriesHaveTheirNames) {
   const Finished done = eval({"--checkpoint", best(), "--data", "folder:" + in("furniture"),
                               "--per-class", "--json", in("furniture.json")});
   ASSERT_EQ(done.code, 0) << done.err;
-  EXPECT_TRUE(holds(done.out, "        6  lamps\n")) << done.out;
+  EXPECT_TRUE(holds(done.out, "        6  lamps\n"));
   const nlohmann::json rows = result("furniture.json")["per_category"];
   ASSERT_EQ(rows.size(), 2U);
   for (const nlohmann::json& row : rows) {
@@ -323,7 +317,7 @@ TEST_F(FolderRun, FlagsWithoutEffectAreNamed) {
   EXPECT_TRUE(holds(odd.err, "--drop-at: has no effect without --schedule milestones"));
   EXPECT_TRUE(holds(odd.err, "--momentum: has no effect without --optimizer sgd"));
   EXPECT_TRUE(holds(odd.err, "--stride-in-1x1: has no effect without --arch resnet50"));
-  EXPECT_EQ(odd.err.find("--beta1"), std::string::npos) << odd.err;
+  EXPECT_FALSE(holds(odd.err, "--beta1")) << odd.err;
   const Finished late = train("flat", "late_flags",
                               {"--data", flat() + ",val_classes=0.25", "--epochs", "1", "--warmup",
                                "1.5", "--schedule", "milestones", "--drop-at", "1,2"});
@@ -343,9 +337,8 @@ TEST_F(FolderRun, RowsOfOtherLengthsAreNotedByBothWhoRead) {
                                           in("long.h5")};
   const Finished as_given = run_to_end(probe, folder_->path().string());
   EXPECT_TRUE(holds(as_given.err, "rows have lengths from 1 to 3; the loss is that of these rows"));
-  std::vector<std::string> words = probe;
-  words.push_back("--normalize");
-  EXPECT_EQ(run_to_end(words, folder_->path().string()).err.find("lengths"), std::string::npos);
+  EXPECT_FALSE(
+      holds(run_to_end(joined(probe, {"--normalize"}), folder_->path().string()).err, "lengths"));
   EXPECT_TRUE(holds(eval({"--embeddings", in("long.h5")}).err, "rows have lengths from 1 to 3"));
 }
 
@@ -386,10 +379,10 @@ TEST_F(FolderRun, APathBehindALinkIsTheSystems) {
   fs::create_directory_symlink("../there/below", in("here/link"));
   const Finished done = train("here/link/../photos", "behind_run", {"--test-data", "none"});
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_TRUE(holds(done.err, "8 images of 2 classes")) << done.err;
+  EXPECT_TRUE(holds(done.err, "8 images of 2 classes"));
   const Finished plain = train("here/link/../../here/photos", "plain_run", {"--test-data", "none"});
   EXPECT_EQ(plain.code, 0) << plain.err;
-  EXPECT_TRUE(holds(plain.err, "16 images of 4 classes")) << plain.err;
+  EXPECT_TRUE(holds(plain.err, "16 images of 4 classes"));
   EXPECT_TRUE(holds(train("here/none/../photos", "no_run", {"--test-data", "none"}).err,
                     in("here/none/../photos") + ": no such folder"));
   EXPECT_TRUE(holds(train("here/./photos/../photos", "tidy_run", {"--test-data", "none"}).err,
@@ -403,26 +396,22 @@ TEST_F(FolderRun, NamesOfFilesNeverReachATerminalAsTheyAre) {
   fs::create_directory(in("odd/two\nlines"));
   const Finished done = train("odd", "odd_run", {"--test-data", "none"});
   EXPECT_EQ(done.code, 0) << done.err;
-  EXPECT_TRUE(holds(done.err, "\\x1b]0;hacked\\x07x")) << done.err;
-  EXPECT_TRUE(holds(done.err, "two\\nlines")) << done.err;
+  EXPECT_TRUE(holds(done.err, "\\x1b]0;hacked\\x07x"));
+  EXPECT_TRUE(holds(done.err, "two\\nlines"));
   EXPECT_EQ(done.err.find('\033'), std::string::npos);
 }
 
 TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   folder_->classes("changing/c", 6, 4);
   const auto go_on = [&](const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {RK_BIN "/train", "--out",     in(out), "--resume",
-                                      "auto",          "--threads", "2"};
-    words.insert(words.end(), more.begin(), more.end());
+    const std::vector<std::string> words =
+        joined({RK_BIN "/train", "--out", in(out), "--resume", "auto", "--threads", "2"}, more);
     return run_to_end(words, folder_->path().string());
   };
   const std::vector<std::string> data = {"--data", "folder:" + in("changing"), "--test-data",
                                          flat()};
-  std::vector<std::string> memory = data, proxies = data;
-  memory.insert(memory.end(), {"--memory", "1"});
-  proxies.insert(proxies.end(), {"--loss", "nsl"});
-  ASSERT_EQ(train("changing", "changing_run", memory).code, 0);
-  ASSERT_EQ(train("changing", "proxies_run", proxies).code, 0);
+  ASSERT_EQ(train("changing", "changing_run", joined(data, {"--memory", "1"})).code, 0);
+  ASSERT_EQ(train("changing", "proxies_run", joined(data, {"--loss", "nsl"})).code, 0);
   const Finished turned =
       go_on("changing_run", {"--epochs", "2", "--data", "folder:" + in("changing") + ",exif=turn"});
   EXPECT_EQ(turned.code, 3);
@@ -449,7 +438,7 @@ TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   for (const char* gone : {"changing/d0", "changing/c5"}) fs::remove_all(in(gone));
   const Finished fewer = go_on("proxies_run", {"--epochs", "2", "--allow-changed-data"});
   EXPECT_EQ(fewer.code, 3);
-  EXPECT_TRUE(holds(fewer.err, "has a proxy for each class of its data")) << fewer.err;
+  EXPECT_TRUE(holds(fewer.err, "has a proxy for each class of its data"));
 }
 
 TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
@@ -467,26 +456,16 @@ TEST_F(FolderRun, NothingToGoOnFromIsSaid) {
 // The first example of --help must work with few classes: the default batch is made to fit.
 TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
   const auto begin = [](const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {RK_BIN "/train",
-                                      "--data",
-                                      flat() + ",val_classes=0.25",
-                                      "--out",
-                                      in(out),
-                                      "--per-class",
-                                      "2",
-                                      "--batches",
-                                      "1",
-                                      "--epochs",
-                                      "1",
-                                      "--threads",
-                                      "2"};
-    words.insert(words.end(), kTinyNetwork.begin(), kTinyNetwork.end());
+    const std::vector<std::string> words =
+        joined({RK_BIN "/train", "--data", flat() + ",val_classes=0.25", "--out", in(out),
+                "--per-class", "2", "--batches", "1", "--epochs", "1", "--threads", "2"},
+               kTinyNetwork);
     return run_to_end(with_flags(words, more), folder_->path().string());
   };
   const Finished fitted = begin("fitted", {});
   ASSERT_EQ(fitted.code, 0) << fitted.err;
-  EXPECT_TRUE(holds(fitted.err, "note: --batch 12: 2 images of each of 6 classes of " + in("flat")))
-      << fitted.err;
+  EXPECT_TRUE(
+      holds(fitted.err, "note: --batch 12: 2 images of each of 6 classes of " + in("flat")));
   EXPECT_TRUE(holds(file_text(in("fitted/settings.toml")), "\nbatch = 12\n"));
   // The run can be resumed like any other.
   const Finished more = begin("fitted", {"--resume", "auto", "--epochs", "2"});
@@ -494,7 +473,7 @@ TEST_F(FolderRun, ABatchThatNobodyChoseFitsTheClasses) {
   EXPECT_FALSE(holds(more.err, "--batch 12")) << more.err;
   const Finished chosen = begin("chosen", {"--batch", "128"});
   EXPECT_EQ(chosen.code, 3);
-  EXPECT_TRUE(holds(chosen.err, "needs 64 classes, there are 6; use --batch 12")) << chosen.err;
+  EXPECT_TRUE(holds(chosen.err, "needs 64 classes, there are 6; use --batch 12"));
 }
 
 // The square goes with the weights: to eval, to what convert says and writes, and to training on.
@@ -503,7 +482,7 @@ TEST_F(FolderRun, StretchedPicturesAreStretchedWhereverTheNetworkGoes) {
     const std::string name = fmt::format("c{}/{}.png", i / 4, i);
     folder_->picture("wide/" + name, i, 60, 18);
     const auto square = encode_png(resize(read_image(in("wide/" + name)), 20, 20));
-    folder_->write("square/" + name, {reinterpret_cast<const char*>(square.data()), square.size()});
+    folder_->write("square/" + name, square);
   }
   const std::vector<std::string> held = {"--test-data", "folder:" + in("wide"), "--stretch",
                                          "--resize", "20"};
@@ -522,7 +501,7 @@ TEST_F(FolderRun, StretchedPicturesAreStretchedWhereverTheNetworkGoes) {
   EXPECT_TRUE(holds(file_text(in("s.py")), "transforms.Resize((20, 20))"));
   const Finished on =
       train("flat", "from_stretched", {"--test-data", "none", "--weights", in("s.safetensors")});
-  EXPECT_TRUE(holds(on.err, "stretch true")) << on.err;
+  EXPECT_TRUE(holds(on.err, "stretch true"));
   EXPECT_TRUE(Checkpoint(in("from_stretched/last.h5")).model().stretch);
 }
 
@@ -544,7 +523,7 @@ TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
                                 "--save-embeddings", in("turned.h5"), "--json", in("embed.json")});
   ASSERT_EQ(turned.code, 0) << turned.err;
   EXPECT_FALSE(holds(notes(), words));
-  EXPECT_TRUE(holds(notes(), "was trained on pictures with exif=ignore")) << notes();
+  EXPECT_TRUE(holds(notes(), "was trained on pictures with exif=ignore"));
   EXPECT_FALSE(holds(turned.err, "stored rotated")) << turned.err;
   EXPECT_TRUE(holds(turned.err, "note: the network was trained on pictures with exif=ignore, " +
                                     spec + ",exif=turn has exif=turn"));
@@ -616,7 +595,7 @@ TEST_F(FolderRun, ThatPicturesWereTurnedGoesWithTheWeights) {
     const Finished again = train("turned", std::string("again_") + weights[1],
                                  {"--weights", in(weights), "--data", name, "--test-data", flat()});
     EXPECT_EQ(again.code, 0) << again.err;
-    EXPECT_TRUE(holds(again.err, note)) << again.err;
+    EXPECT_TRUE(holds(again.err, note));
   }
 }
 
@@ -627,8 +606,8 @@ TEST_F(FolderRun, WhereNoPictureCanBeReadConvertingThemIsAdvised) {
   }
   const Finished refused = train("webp", "webp_run", {"--test-data", flat()});
   EXPECT_EQ(refused.code, 3);
-  EXPECT_TRUE(holds(refused.err, "4 of 4 images cannot be read")) << refused.err;
-  EXPECT_TRUE(holds(refused.err, "; convert them to JPEG or PNG)\n")) << refused.err;
+  EXPECT_TRUE(holds(refused.err, "4 of 4 images cannot be read"));
+  EXPECT_TRUE(holds(refused.err, "; convert them to JPEG or PNG)\n"));
 }
 
 // Others of its class would take the place of a picture, and there are none.
@@ -638,8 +617,7 @@ TEST_F(FolderRun, AClassThatCannotBeReadIsNamed) {
   const Finished refused = train("lost", "lost_run", {"--test-data", "none"});
   EXPECT_EQ(refused.code, 3);
   EXPECT_TRUE(holds(refused.err,
-                    "; none of class 'c1' can be: convert them to JPEG or PNG, or remove it)\n"))
-      << refused.err;
+                    "; none of class 'c1' can be: convert them to JPEG or PNG, or remove it)\n"));
 }
 
 TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
@@ -661,14 +639,14 @@ TEST_F(FolderRun, AllPicturesThatCannotBeReadAreListed) {
       "--max-bad 0 --arch resnet20 --image-size 16",
       folder_->path().string(), RK_BIN "/train");
   const Finished again = run_to_end({"/bin/sh", "-c", here}, folder_->path().string());
-  EXPECT_TRUE(holds(again.err, "3 of 24 images cannot be read")) << again.err;
+  EXPECT_TRUE(holds(again.err, "3 of 24 images cannot be read"));
   const Finished spoilt =
       train("spoilt", "spoilt_run", {"--test-data", flat(), "--max-bad", "3", "--batches", "20"});
   EXPECT_EQ(spoilt.code, 0) << spoilt.err;
   const std::string met = file_text(in("spoilt_run/bad_files.txt"));
   EXPECT_GE(std::count(met.begin(), met.end(), '\n'), 1) << met;
   EXPECT_TRUE(holds(met, ".png: not a JPEG"));
-  EXPECT_TRUE(holds(spoilt.out, ", run.json, bad_files.txt\n")) << spoilt.out;
+  EXPECT_TRUE(holds(spoilt.out, ", run.json, bad_files.txt\n"));
   const Finished held_out =
       train("flat", "held_out_run", {"--test-data", "folder:" + in("spoilt") + ",min_images=2"});
   EXPECT_EQ(held_out.code, 3);
@@ -702,11 +680,10 @@ TEST_F(FolderRun, ARunGoesNeitherAmongThePicturesNorOverForeignFiles) {
 // The default network takes long without a GPU, which must be said before the first step.
 TEST_F(FolderRun, TheDefaultNetworkIsSaidToBeSlowWithoutAGpu) {
   const auto said = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {RK_BIN "/train", "--out",   in("slow"), "--device",
-                                      "cpu",           "--batch", "65536"};
-    words.insert(words.end(), more.begin(), more.end());
+    const std::vector<std::string> words =
+        joined({RK_BIN "/train", "--out", in("slow"), "--device", "cpu", "--batch", "65536"}, more);
     const Finished refused = run_to_end(words, folder_->path().string());
-    EXPECT_TRUE(holds(refused.err, "a batch of 65536")) << refused.err;  // before any step
+    EXPECT_TRUE(holds(refused.err, "a batch of 65536"));  // before any step
     return refused.err;
   };
   const std::string pictures = flat() + ",val_classes=0.25";
@@ -787,7 +764,7 @@ TEST_F(FolderRun, OneClassThatIsRefusedIsBadInput) {
   const auto expect_refused = [&](const std::vector<std::string>& flags, const std::string& text) {
     const Finished end = train("single", "none", flags);
     EXPECT_EQ(end.code, 3) << end.err;
-    EXPECT_TRUE(holds(end.err, text)) << end.err;
+    EXPECT_TRUE(holds(end.err, text));
     EXPECT_FALSE(fs::exists(in("none/run.json")));
   };
   expect_refused({}, "error: " + data + ": " + single);

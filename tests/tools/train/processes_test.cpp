@@ -1,16 +1,14 @@
 // `train` started by mpiexec as several processes, as on a cluster.
-#include "tests/data/picture_folder.h"
-#include "tests/support/child_process.h"
 #include "tests/support/messages.h"
 #include "tests/support/mpi_run.h"
-#include "tests/tools/train/tiny_run.h"
+#include "tests/support/words.h"
+#include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
 
 #include <fmt/format.h>
 #include <signal.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <initializer_list>
@@ -32,89 +30,48 @@ testing::AssertionResult says_one_error(const std::string& text) {
   return testing::AssertionFailure() << "none or several errors in: " << text;
 }
 
-class TrainProcesses : public testing::Test {
+class TrainProcesses : public TrainProgram {
  protected:
   void SetUp() override {
-    if (!has_mpi()) GTEST_SKIP() << "this build has no MPI (libopenmpi-dev)";
+    if (!has_mpiexec()) GTEST_SKIP() << "this build has no MPI (libopenmpi-dev)";
   }
-  std::vector<std::string> command(int processes, const std::string& out,
-                                   const std::vector<std::string>& more) const {
-    std::vector<std::string> words;
-    if (processes > 1) words = mpiexec(processes);
-    const std::vector<std::string> tiny = tiny_run();
-    words.insert(words.end(), tiny.begin(), tiny.end());
-    for (const char* word : {"--threads", "1", "--optimizer", "sgd", "--lr", "0.01", "--out"}) {
-      words.emplace_back(word);
-    }
-    words.push_back(in(out));
-    return with_flags(words, more);
+  Words shared_by(int processes, const std::string& out, const Words& more) const {
+    const Words words = joined(
+        tiny_run(), {"--threads", "1", "--optimizer", "sgd", "--lr", "0.01", "--out", in(out)});
+    return joined(processes > 1 ? mpiexec(processes) : Words(), with_flags(words, more));
   }
   // 64 pictures that are read from files for every batch, and as many held out.
-  std::vector<std::string> on_pictures(std::vector<std::string> more) const {
+  Words with_pictures(const Words& more) const {
     folder_.classes("pics/train/c", 8, 8);
     folder_.classes("pics/test/t", 8, 8);
-    more.insert(more.end(), {"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"});
-    return more;
+    return joined(more, {"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"});
   }
   // `train`, which reads 8 pictures for a batch, meets the fault `what` when it has opened `opened`
-  // of them (tests/fake/system_calls.cpp).
-  static std::vector<std::string> failing(const std::vector<std::string>& train,
-                                          const std::string& what, int opened = 40) {
-    std::vector<std::string> words = {
-        "/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
-        fmt::format("RK_FAULTS=open,{},1,{},/pics/train/", opened, what)};
-    words.insert(words.end(), train.begin(), train.end());
-    return words;
+  // of them.
+  static Words failing(const Words& train, const std::string& what, int opened = 40) {
+    return with_faults(train, fmt::format("open,{},1,{},/pics/train/", opened, what));
   }
   // Two processes that are started in different ways.
-  static std::vector<std::string> together(const std::vector<std::string>& first,
-                                           const std::vector<std::string>& second) {
-    std::vector<std::string> words = mpiexec(1);
-    words.insert(words.end(), first.begin(), first.end());
-    words.insert(words.end(), {":", "-n", "1"});
-    words.insert(words.end(), second.begin(), second.end());
-    return words;
+  static Words together(const Words& first, const Words& second) {
+    return joined(joined(mpiexec(1), first), joined({":", "-n", "1"}, second));
   }
   // The second fails at its sixth batch or a little before.
-  static std::vector<std::string> second_fails(const std::vector<std::string>& train,
-                                               const std::string& what) {
+  static Words second_fails(const Words& train, const std::string& what) {
     return together(train, failing(train, what));
   }
-  // On a machine with so much free memory.
-  std::vector<std::string> with_free(int mebibytes, const std::vector<std::string>& words) const {
-    folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
-                                         std::int64_t{mebibytes} << 10));
-    std::vector<std::string> all = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
-                                    "RK_FAKE_MEMINFO_FILE=" + in("meminfo")};
-    all.insert(all.end(), words.begin(), words.end());
-    return all;
-  }
-  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
-  Finished run(const std::vector<std::string>& words) const {
-    return run_to_end(words, folder_.path().string());
-  }
-  std::vector<json> metrics(const std::string& out) const {
-    std::vector<json> lines;
-    std::istringstream text(file_text(in(out + "/metrics.jsonl")));
-    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-    return lines;
-  }
-
-  const PictureFolder folder_{};
 };
 
 // With frozen batch norm two processes must compute the run of one but for rounding. Plain SGD does
 // not amplify rounding (Adam's first steps would turn it into a whole step wherever a gradient is
 // nearly 0), and neither does a soft ranking.
 TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
-  const std::vector<std::string> settings = {
-      "--bn",     "frozen", "--momentum", "0", "--loss", "smooth_ap:tau=0.1",
-      "--epochs", "2",      "--batches",  "3"};
-  const Finished one = run(command(1, "one", settings));
+  const Words settings = {"--bn",     "frozen", "--momentum", "0", "--loss", "smooth_ap:tau=0.1",
+                          "--epochs", "2",      "--batches",  "3"};
+  const Finished one = run(shared_by(1, "one", settings));
   ASSERT_EQ(one.code, 0) << one.err;
-  const Finished two = run(command(2, "two", settings));
+  const Finished two = run(shared_by(2, "two", settings));
   ASSERT_EQ(two.code, 0) << two.err;
-  EXPECT_NE(two.err.find("processes: 2, 8 images of a batch each"), std::string::npos) << two.err;
+  EXPECT_TRUE(holds(two.err, "processes: 2, 8 images of a batch each"));
   // Only one process prints.
   EXPECT_EQ(two.out.find("epoch 2/2"), two.out.rfind("epoch 2/2"));
   const std::vector<json> a = metrics("one"), b = metrics("two");
@@ -130,19 +87,14 @@ TEST_F(TrainProcesses, TwoTrainAsOneDoes) {
 // A batch system's signal to one process must stop all after the same step, and resuming must give
 // the bits of an undisturbed run.
 TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
-  const std::vector<std::string> settings = {"--bn", "train", "--epochs", "2", "--batches", "8"};
-  const Finished straight = run(command(2, "straight", on_pictures(settings)));
+  const Words settings = {"--bn", "train", "--epochs", "2", "--batches", "8"};
+  const Finished straight = run(shared_by(2, "straight", with_pictures(settings)));
   ASSERT_EQ(straight.code, 0) << straight.err;
-  const Finished stopped =
-      run(second_fails(command(1, "stopped", on_pictures(settings)), fmt::format("s{}", SIGUSR1)));
+  const Finished stopped = run(
+      second_fails(shared_by(1, "stopped", with_pictures(settings)), fmt::format("s{}", SIGUSR1)));
   ASSERT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
-  EXPECT_NE(stopped.err.find("stopped after batch"), std::string::npos) << stopped.err;
-  std::vector<std::string> words = mpiexec(2);
-  for (const std::string& word : {std::string(RK_BIN "/train"), std::string("--out"), in("stopped"),
-                                  std::string("--resume"), std::string("auto")}) {
-    words.push_back(word);
-  }
-  const Finished done = run(words);
+  EXPECT_TRUE(holds(stopped.err, "stopped after batch"));
+  const Finished done = run(joined(mpiexec(2), resuming("stopped")));
   ASSERT_EQ(done.code, 0) << done.err;
   for (const char* file : {"/last.h5", "/best.h5"}) {
     const std::string bytes = file_text(in(std::string("straight") + file));
@@ -152,22 +104,19 @@ TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
 }
 
 TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
-  const Finished unequal = run(command(3, "a", {}));
+  const Finished unequal = run(shared_by(3, "a", {}));
   EXPECT_EQ(unequal.code, 2);
-  EXPECT_NE(unequal.err.find("--batch 16: cannot be shared equally by 3 processes; use 24"),
-            std::string::npos)
-      << unequal.err;
+  EXPECT_TRUE(holds(unequal.err, "--batch 16: cannot be shared equally by 3 processes; use 24"));
   // There are classes for 32.
-  const Finished most = run(command(3, "a", {"--batch", "32"}));
+  const Finished most = run(shared_by(3, "a", {"--batch", "32"}));
   EXPECT_TRUE(holds(most.err, "--batch 32: cannot be shared equally by 3 processes; use 24"));
-  const Finished none = run(command(
+  const Finished none = run(shared_by(
       3, "a", {"--data", "glyphs:classes=2,test_classes=2,images=8,size=32", "--per-class", "8"}));
   EXPECT_TRUE(holds(none.err, "--batch 16: cannot be shared equally by 3 processes; start 2"));
-  const Finished chunk = run(command(2, "b", {"--chunk", "16"}));
+  const Finished chunk = run(shared_by(2, "b", {"--chunk", "16"}));
   EXPECT_EQ(chunk.code, 2);
-  EXPECT_NE(chunk.err.find("--chunk 16: does not divide the 8 images"), std::string::npos)
-      << chunk.err;
-  const Finished missing = run(command(2, "c", {"--test-data", "folder:" + in("nowhere")}));
+  EXPECT_TRUE(holds(chunk.err, "--chunk 16: does not divide the 8 images"));
+  const Finished missing = run(shared_by(2, "c", {"--test-data", "folder:" + in("nowhere")}));
   EXPECT_EQ(missing.code, 3);
   EXPECT_TRUE(says_one_error(missing.err));
   for (const char* out : {"a", "b", "c"}) EXPECT_FALSE(fs::exists(in(out)));
@@ -175,38 +124,33 @@ TEST_F(TrainProcesses, RefuseWhatTheyCannotShare) {
 
 // The default batch of 128 is no multiple of three, and its 4 images of a class must stay together.
 TEST_F(TrainProcesses, ABatchThatNobodyChoseIsOneTheyCanShare) {
-  std::vector<std::string> words = command(
+  const Words words = shared_by(
       3, "run", {"--data", "glyphs:classes=33,test_classes=4,images=4,size=32", "--epochs", "1"});
-  const auto batch = std::find(words.begin(), words.end(), "--batch");
-  words.erase(batch, batch + 2);
-  const Finished done = run(words);
+  const Finished done = run(without(words, "--batch"));
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(holds(done.err, "note: --batch 120: 4 images of each of 30 classes of "));
   EXPECT_TRUE(holds(done.err, ", as 128 cannot be shared so by 3 processes; --batch chooses"));
 }
 
 TEST_F(TrainProcesses, WhatConcernsAllIsSaidOnce) {
-  const Finished flag = run(command(3, "run", {"--bogus", "1"}));
+  const Finished flag = run(shared_by(3, "run", {"--bogus", "1"}));
   EXPECT_EQ(flag.code, 2) << flag.err;
   EXPECT_TRUE(says_one_error(flag.err));
-  const Finished device = run(command(3, "run", {"--threads", "4096"}));
+  const Finished device = run(shared_by(3, "run", {"--threads", "4096"}));
   EXPECT_EQ(device.code, 2) << device.err;
   EXPECT_TRUE(says_one_error(device.err));
-  std::vector<std::string> words = mpiexec(2);
-  words.insert(words.end(), {RK_BIN "/train", "--help"});
-  const Finished help = run(words);
+  const Finished help = run(joined(mpiexec(2), {RK_BIN "/train", "--help"}));
   EXPECT_EQ(help.code, 0) << help.err;
   EXPECT_TRUE(holds(help.out, "Usage: "));
   EXPECT_EQ(help.out.find("Usage: "), help.out.rfind("Usage: "));
-  const Finished memory = run(with_free(1, command(2, "run", {})));
+  const Finished memory = run(with_free(1, shared_by(2, "run", {})));
   EXPECT_EQ(memory.code, 5) << memory.err;
   EXPECT_TRUE(says_one_error(memory.err));
   // A signal to all while they read the checkpoint.
-  ASSERT_EQ(run(command(1, "run", {"--epochs", "1", "--batches", "1"})).code, 0);
-  words = {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_SYSTEM_CALLS,
-           fmt::format("RK_FAULTS=open,0,1,s{},/run/last.h5", SIGUSR1)};
-  words.insert(words.end(), {RK_BIN "/train", "--out", in("run"), "--resume", "auto"});
-  const Finished stopped = run(together(words, words));
+  ASSERT_EQ(run(shared_by(1, "run", {"--epochs", "1", "--batches", "1"})).code, 0);
+  const Words reads =
+      with_faults(resuming("run"), fmt::format("open,0,1,s{},/run/last.h5", SIGUSR1));
+  const Finished stopped = run(together(reads, reads));
   EXPECT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
   const std::string nothing = "stopped by SIGUSR1; nothing was written";
   EXPECT_TRUE(holds(stopped.err, nothing));
@@ -215,35 +159,27 @@ TEST_F(TrainProcesses, WhatConcernsAllIsSaidOnce) {
 
 // The processes of a machine share its memory: what is enough for one is not for three.
 TEST_F(TrainProcesses, ShareTheMemoryOfTheirMachine) {
-  const std::vector<std::string> settings = {"--batch",  "24", "--per-class", "4",
-                                             "--epochs", "1",  "--batches",   "1"};
+  const Words settings = {"--batch", "24", "--per-class", "4", "--epochs", "1", "--batches", "1"};
   const std::string said = "this machine's memory is too small: ";
   constexpr int kEnoughForOne = 24;  // MiB
-  EXPECT_EQ(run(with_free(kEnoughForOne, command(1, "alone", settings))).code, 0);
-  const Finished three = run(with_free(kEnoughForOne, command(3, "run", settings)));
+  EXPECT_EQ(run(with_free(kEnoughForOne, shared_by(1, "alone", settings))).code, 0);
+  const Finished three = run(with_free(kEnoughForOne, shared_by(3, "run", settings)));
   EXPECT_EQ(three.code, 5) << three.err;
   EXPECT_TRUE(holds(three.err, said));
   EXPECT_TRUE(holds(three.err, " in each of 3 processes need"));
-  EXPECT_EQ(run(with_free(4 * kEnoughForOne, command(3, "run", settings))).code, 0);
+  EXPECT_EQ(run(with_free(4 * kEnoughForOne, shared_by(3, "run", settings))).code, 0);
 }
 
 // Each process meets only the bad pictures in its part of the batches, but those of both must be
 // listed, saved and counted against --max-bad.
 TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
-  ASSERT_EQ(run(command(2, "run", on_pictures({"--epochs", "1", "--batches", "2"}))).code, 0);
+  ASSERT_EQ(run(shared_by(2, "run", with_pictures({"--epochs", "1", "--batches", "2"}))).code, 0);
   // Five of eight pictures in each class become unreadable, after a run's initial check of all.
   for (int c = 0; c < 8; ++c) {
     for (int i = 0; i < 5; ++i) folder_.write(fmt::format("pics/train/c{}/{}.png", c, i), "none");
   }
   const auto go_on = [&](const char* epochs, const char* max_bad) {
-    std::vector<std::string> words = mpiexec(2);
-    for (const std::string& word :
-         {std::string(RK_BIN "/train"), std::string("--out"), in("run"), std::string("--resume"),
-          std::string("auto"), std::string("--epochs"), std::string(epochs),
-          std::string("--max-bad"), std::string(max_bad)}) {
-      words.push_back(word);
-    }
-    return run(words);
+    return run(joined(mpiexec(2), resuming("run", {"--epochs", epochs, "--max-bad", max_bad})));
   };
   // Each process reads four of a batch's eight classes, so it meets at most 20 bad pictures there.
   const Finished too_many = go_on("2", "20");
@@ -267,7 +203,7 @@ TEST_F(TrainProcesses, PicturesThatCannotBeReadAreThoseOfAll) {
 // what happened.
 TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
   const Finished failed =
-      run(second_fails(command(1, "run", on_pictures({"--epochs", "1", "--batches", "12"})),
+      run(second_fails(shared_by(1, "run", with_pictures({"--epochs", "1", "--batches", "12"})),
                        std::to_string(ENOENT)));
   EXPECT_EQ(failed.code, 3) << failed.err;
   EXPECT_TRUE(holds(failed.err, "saved after step "));
@@ -278,13 +214,13 @@ TEST_F(TrainProcesses, OneProcesssErrorSavesTheRunOfAll) {
 
 // Both fail at the sixth batch. The first process has looked for EXIF in all 64 pictures before.
 TEST_F(TrainProcesses, OfTwoThatFailAtOnceOneReports) {
-  const std::vector<std::string> train =
-      command(1, "run", on_pictures({"--epochs", "1", "--batches", "12", "--eval-train", "0"}));
+  const Words train =
+      shared_by(1, "run", with_pictures({"--epochs", "1", "--batches", "12", "--eval-train", "0"}));
   const std::string what = std::to_string(ENOENT);
   const Finished failed = run(together(failing(train, what, 64 + 40), failing(train, what)));
   EXPECT_EQ(failed.code, 3) << failed.err;
   EXPECT_TRUE(says_one_error(failed.err));
-  EXPECT_TRUE(holds(failed.err, "saved after step ")) << failed.err;
+  EXPECT_TRUE(holds(failed.err, "saved after step "));
   EXPECT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
 }
 
@@ -294,7 +230,7 @@ TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
   folder_.classes("all/train/c", 8, 4);
   folder_.classes("fewer/train/c", 7, 4);
   const auto on = [&](const std::string& data, const std::string& out) {
-    return command(
+    return shared_by(
         1, out,
         {"--data", "folder:" + in(data), "--test-data", "none", "--batches", "2", "--epochs", "2"});
   };
@@ -305,34 +241,34 @@ TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
   const auto held_out = with_flags(on("all", "data"), {"--test-data", "folder:" + in("held")});
   const Finished held = run(together(on("all", "data"), held_out));
   EXPECT_EQ(held.code, 3) << held.err;
-  EXPECT_TRUE(holds(held.err, "process 1 has other held-out images than process 0")) << held.err;
-  std::vector<std::string> goes_on = on("all", "begun");
+  EXPECT_TRUE(holds(held.err, "process 1 has other held-out images than process 0"));
+  const Words goes_on = on("all", "begun");
   ASSERT_EQ(run(with_flags(goes_on, {"--epochs", "1"})).code, 0);
-  goes_on.insert(goes_on.end(), {"--resume", "auto"});
-  const Finished resumed = run(together(goes_on, on("all", "elsewhere")));
+  const Finished resumed =
+      run(together(joined(goes_on, {"--resume", "auto"}), on("all", "elsewhere")));
   EXPECT_EQ(resumed.code, 3) << resumed.err;
   EXPECT_TRUE(holds(resumed.err, "process 1 has another run to go on from than process 0"));
 }
 
 // The gradients of other shares are added up in another order.
 TEST_F(TrainProcesses, AnotherNumberOfThemIsSaid) {
-  ASSERT_EQ(run(command(2, "run", {"--epochs", "1", "--batches", "1"})).code, 0);
+  ASSERT_EQ(run(shared_by(2, "run", {"--epochs", "1", "--batches", "1"})).code, 0);
   const auto said_by = [&](int processes, const char* epochs) {
-    const Finished end =
-        run(command(processes, "run", {"--epochs", epochs, "--batches", "1", "--resume", "auto"}));
+    const Finished end = run(
+        shared_by(processes, "run", {"--epochs", epochs, "--batches", "1", "--resume", "auto"}));
     EXPECT_EQ(end.code, 0) << end.err;
     return end.out + end.err;
   };
   EXPECT_FALSE(holds(said_by(2, "2"), "going on under"));
   const std::string said = said_by(4, "3");
-  EXPECT_TRUE(holds(said, ", 4 processes what began under ")) << said;
-  EXPECT_TRUE(holds(said, ", 2 processes: not equal to the last bit")) << said;
+  EXPECT_TRUE(holds(said, ", 4 processes what began under "));
+  EXPECT_TRUE(holds(said, ", 2 processes: not equal to the last bit"));
 }
 
 // The picture that made it diverge may be in any part of the batch.
 TEST_F(TrainProcesses, DivergenceNamesThePicturesOfAll) {
   const Finished diverged =
-      run(command(2, "run", on_pictures({"--lr", "1e30", "--batches", "3", "--epochs", "3"})));
+      run(shared_by(2, "run", with_pictures({"--lr", "1e30", "--batches", "3", "--epochs", "3"})));
   EXPECT_EQ(diverged.code, 4) << diverged.err;
   ASSERT_TRUE(holds(diverged.err, "batch and layers are in " + in("run/diverged.json")));
   const json dump = json::parse(file_text(in("run/diverged.json")));
@@ -343,7 +279,7 @@ TEST_F(TrainProcesses, DivergenceNamesThePicturesOfAll) {
 
 // Divergence that the first process finds before a save must end all processes.
 TEST_F(TrainProcesses, DivergenceInFrontOfASaveEndsAll) {
-  const Finished run_apart = run(command(
+  const Finished run_apart = run(shared_by(
       2, "run", {"--embedding-rate", "1e16", "--save-every", "0.0000001", "--batches", "20"}));
   EXPECT_EQ(run_apart.code, 4) << run_apart.err;
   EXPECT_TRUE(holds(run_apart.err, "training diverged"));
@@ -354,8 +290,8 @@ TEST_F(TrainProcesses, DivergenceInFrontOfASaveEndsAll) {
 // So must one that is found when a signal asks to stop.
 TEST_F(TrainProcesses, DivergenceInFrontOfAStopEndsAll) {
   const Finished stopped = run(second_fails(
-      command(1, "run",
-              on_pictures({"--embedding-rate", "1e16", "--epochs", "1", "--batches", "8"})),
+      shared_by(1, "run",
+                with_pictures({"--embedding-rate", "1e16", "--epochs", "1", "--batches", "8"})),
       fmt::format("s{}", SIGUSR1)));
   EXPECT_EQ(stopped.code, 4) << stopped.err;
   EXPECT_TRUE(holds(stopped.err, "training diverged"));
@@ -367,10 +303,9 @@ TEST_F(TrainProcesses, DivergenceInFrontOfAStopEndsAll) {
 // ever: one makes fewer steps, saves or evaluations, or has a smaller part of a batch.
 TEST_F(TrainProcesses, SettingsThatDifferAreRefused) {
   folder_.write("recipe.toml", "lr-floor = 0.5\n");
-  const std::vector<std::string> settings = {"--epochs", "1", "--batches", "2"};
-  const std::vector<std::string> usual = command(1, "run", settings);
-  for (const auto& [name, flags] :
-       std::initializer_list<std::pair<std::string, std::vector<std::string>>>{
+  const Words settings = {"--epochs", "1", "--batches", "2"};
+  const Words usual = shared_by(1, "run", settings);
+  for (const auto& [name, flags] : std::initializer_list<std::pair<std::string, Words>>{
            {"loss", {"--loss", "fastap"}},
            {"augment", {"--augment", "none"}},
            {"epochs", {"--epochs", "2"}},
@@ -398,13 +333,12 @@ TEST_F(TrainProcesses, SettingsThatDifferAreRefused) {
 // the momentum of different losses.
 TEST_F(TrainProcesses, WhatIsNotTheSameInAllIsNotSaved) {
   for (const char* loss : {"smooth_ap", "fastap"}) {
-    const Finished begun = run(
-        command(1, loss,
-                on_pictures({"--epochs", "1", "--batches", "1", "--lr", "1e-44", "--loss", loss})));
+    const Finished begun = run(shared_by(
+        1, loss,
+        with_pictures({"--epochs", "1", "--batches", "1", "--lr", "1e-44", "--loss", loss})));
     ASSERT_EQ(begun.code, 0) << begun.err;
   }
-  const auto apart = [&](const std::string& out, const std::vector<std::string>& more,
-                         bool stopped = false) {
+  const auto apart = [&](const std::string& out, const Words& more, bool stopped = false) {
     const auto goes_on = [&](const std::string& from) {
       const std::string to = in(out + from);
       fs::copy(in(from), to);
@@ -412,7 +346,7 @@ TEST_F(TrainProcesses, WhatIsNotTheSameInAllIsNotSaved) {
                          "--batches", "8", "--lr", "0.01", "--loss", "smooth_ap"},
                         more);
     };
-    const std::vector<std::string> first = goes_on("smooth_ap"), second = goes_on("fastap");
+    const Words first = goes_on("smooth_ap"), second = goes_on("fastap");
     const std::string signal = fmt::format("s{}", SIGUSR1);
     const Finished end = run(together(first, stopped ? failing(second, signal) : second));
     EXPECT_EQ(end.code, 5) << end.err;

@@ -3,6 +3,7 @@
 #include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/retrieval/npy_bytes.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/hdf5/file.h"
 
@@ -84,8 +85,7 @@ class ProgramFlags : public TrainProgram {
       if (flag[i].starts_with('-') && same != words.end()) words.erase(same, same + 2);
       words.push_back(flag[i]);
     }
-    words.insert(words.end(), {"--json", in("said.json")});
-    Said said{run(words), nullptr};
+    Said said{run(joined(words, {"--json", in("said.json")})), nullptr};
     if (fs::exists(in("said.json"))) said.result = json::parse(file_text(in("said.json")));
     return said;
   }
@@ -180,7 +180,7 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
         [&](const Said& with, const Said& without) {
           EXPECT_NEAR(with.result["metrics"]["pos_mean"].get<double>(),
                       without.result["metrics"]["pos_mean"].get<double>(), 1e-6);
-          EXPECT_EQ(with.end.err.find("have lengths"), std::string::npos);
+          EXPECT_FALSE(holds(with.end.err, "have lengths"));
         }},
        {{"--embeddings", in("long.h5")}, changes_value("/metrics/pos_mean")},
        {{"--save-embeddings", in("copy.h5")},
@@ -228,7 +228,7 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
        {{"--compare", "a", "b"}, ends_with(2, "leave --checkpoint, --embeddings")},
        {{"--verbose"}, [](const Said& with, const Said& without) {
           EXPECT_TRUE(holds(with.end.out, "GFLOP in tiles"));
-          EXPECT_EQ(without.end.out.find("GFLOP"), std::string::npos);
+          EXPECT_FALSE(holds(without.end.out, "GFLOP"));
         }}});
   std::set<std::string> other = everywhere();
   // Flags of evaluating images and of searching have their own cases.
@@ -260,9 +260,8 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
        [&](const Said&, const Said&) {
          Words words = base;
          const auto limited = [&](const char* batch) {
-           Words all = words;
-           all.insert(all.end(), {"--split", "train", "--batch", batch});
-           return run({"/bin/sh", "-c", "ulimit -v 3000000; " + in_shell(all, "")[2]}).code;
+           const Words all = joined(words, {"--split", "train", "--batch", batch});
+           return run(limited_to(2930, all)).code;
          };
          if (RK_SANITIZED) return;  // sanitizers reserve more addresses than any limit
          EXPECT_EQ(limited("16"), 0);
@@ -273,10 +272,8 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
       {{"--workers", "5"},
        [&](const Said& with, const Said&) {
          EXPECT_EQ(with.end.code, 0);
-         Words words = base;
-         words.insert(words.end(), {"--workers", "5", "--threads", "1"});
-         const Finished few =
-             run(with_faults(words, fmt::format("pthread_create,3,0,{},", EAGAIN)));
+         const Finished few = run(with_faults(joined(base, {"--workers", "5", "--threads", "1"}),
+                                              fmt::format("pthread_create,3,0,{},", EAGAIN)));
          EXPECT_TRUE(holds(few.err, "of 5 threads could be started"));
        }},
       {{"--skip-bad", "--data", "folder:" + in("bad")}, holds_value("/skipped_images", 1)},
@@ -423,9 +420,7 @@ TEST_F(ProgramFlags, OfProbeOnAnImage) {
 TEST_F(ProgramFlags, OfBench) {
   const Flag repeats = {{"--repeats", "2"}, holds_value("/repeats", 2)};
   const auto bench = [](const char* what, const Words& more) {
-    Words words = {RK_BIN "/bench", what};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined({RK_BIN "/bench", what}, more);
   };
   const auto with_common = [&](std::vector<Flag> flags) {
     flags.push_back(repeats);

@@ -1,6 +1,8 @@
 // What a run chooses and computes, seen from outside: on which classes its epochs are compared,
 // which epoch becomes best.h5, and with which statistics a picture is embedded.
+#include "engine/system/usable_cores.h"
 #include "retrieval/files/embeddings_file.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/checkpoint.h"
 #include "weights/hdf5/file.h"
@@ -16,25 +18,10 @@ using nlohmann::json;
 class RunChoices : public TrainProgram {
  protected:
   json eval(const std::string& checkpoint, const std::string& split, const Words& more = {}) const {
-    Words words = {RK_BIN "/eval", "--checkpoint", in(checkpoint), "--data", "folder:" + in("pics"),
-                   "--split",      split,          "--threads",    "2",      "--json",
-                   in("eval.json")};
-    words.insert(words.end(), more.begin(), more.end());
-    const Finished done = run(words);
+    const Finished done =
+        run(evaluating(checkpoint, joined({"--split", split, "--json", in("eval.json")}, more)));
     EXPECT_EQ(done.code, 0) << done.err;
     return json::parse(file_text(in("eval.json")));
-  }
-  // The values of all tensors whose names have this ending, concatenated.
-  std::vector<float> weights(const std::string& checkpoint, const std::string& ending) const {
-    const Hdf5Reader file(in(checkpoint));
-    std::vector<float> all;
-    for (const std::string& path : file.datasets("/weights")) {
-      if (!path.ends_with(ending)) continue;
-      const std::vector<float> values = file.read<float>(path);
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    EXPECT_FALSE(all.empty()) << ending;
-    return all;
   }
 };
 
@@ -57,8 +44,7 @@ TEST_F(RunChoices, TheBestEpochIsThatOfTheValidationSplit) {
   EXPECT_EQ(kept.run().epoch, best);
   EXPECT_TRUE(holds(done.out, fmt::format("best.h5: of epoch {}, R@1 {:.4f}, MAP@R {:.4f}\n", best,
                                           lines[best]["recall_at_1"].get<double>(),
-                                          lines[best]["map_at_r"].get<double>())))
-      << done.out;
+                                          lines[best]["map_at_r"].get<double>())));
   EXPECT_EQ(kept.run().best, lines[best]["map_at_r"].get<double>());
   EXPECT_EQ(json::parse(file_text(in("r.json")))["best"]["map_at_r"], lines[best]["map_at_r"]);
   // eval must find the recorded values on val, with these parameters.
@@ -66,6 +52,27 @@ TEST_F(RunChoices, TheBestEpochIsThatOfTheValidationSplit) {
   EXPECT_EQ(eval("run/last.h5", "val")["metrics"]["map_at_r"], lines[6]["map_at_r"]);
   EXPECT_NE(eval("run/last.h5", "test")["metrics"]["map_at_r"], lines[6]["map_at_r"]);
   EXPECT_EQ(Checkpoint(in("run/last.h5")).run().epoch, 6);
+}
+
+// Decoding four million pixels takes longer than a step on 16 x 16 of them.
+TEST_F(RunChoices, ARunThatWaitsForPicturesSaysWhatWouldHelp) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    for (const char* of : {"a", "b", "c", "d"}) {
+      folder_.picture(fmt::format("pics/train/{}/{}.png", of, i), i, 2000, 2000);
+    }
+  }
+  const Words waits = on_pictures("run", {"--epochs", "1", "--test-data", "none"}, 5);
+  const Finished done = run(waits);
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_TRUE(holds(done.err, " % of the time no pictures were ready to train on; "));
+  EXPECT_TRUE(holds(done.err, "a larger --cache (now 0 MiB) or smaller files would help"));
+  const bool others = usable_cores() > 1;
+  EXPECT_EQ(done.err.find("more --workers (now 1), ") != std::string::npos, others) << done.err;
+  const Finished kept =
+      run(with_flags(waits, {"--cache", "1000", "--epochs", "3", "--out", in("kept")}));
+  ASSERT_EQ(kept.code, 0) << kept.err;
+  const std::vector<json> lines = metrics("kept");
+  EXPECT_LT(lines.back()["waited_for_images"], lines[1]["waited_for_images"]);
 }
 
 TEST_F(RunChoices, ASetOfItsOwnIsHeldOutInsteadOfTheDatas) {
@@ -76,7 +83,7 @@ TEST_F(RunChoices, ASetOfItsOwnIsHeldOutInsteadOfTheDatas) {
   EXPECT_TRUE(holds(done.err, "20 images of 4 other classes; the best epoch"));
   const Finished none = run(on_pictures("none", {"--epochs", "2", "--test-data", "none"}, 1));
   ASSERT_EQ(none.code, 0) << none.err;
-  EXPECT_EQ(none.err.find("held out"), std::string::npos);
+  EXPECT_FALSE(holds(none.err, "held out"));
   EXPECT_FALSE(metrics("none").back().contains("map_at_r"));
   EXPECT_EQ(Checkpoint(in("none/best.h5")).run().epoch, 2);  // nothing to compare: the last
 }
@@ -86,9 +93,8 @@ TEST_F(RunChoices, ASetOfItsOwnIsHeldOutInsteadOfTheDatas) {
 TEST_F(RunChoices, FrozenStatisticsStayAndBatchStatisticsMove) {
   ASSERT_EQ(run(on_pictures("first", {"--epochs", "1"}, 2)).code, 0);
   const auto go_on = [&](const std::string& out, const Words& more) {
-    Words words = {"--epochs", "1", "--weights", in("first/last.h5")};
-    words.insert(words.end(), more.begin(), more.end());
-    const Finished done = run(on_pictures(out, words, 2));
+    const Finished done =
+        run(on_pictures(out, joined({"--epochs", "1", "--weights", in("first/last.h5")}, more), 2));
     EXPECT_EQ(done.code, 0) << done.err;
   };
   go_on("frozen", {"--bn", "frozen"});
@@ -154,9 +160,8 @@ TEST_F(RunChoices, APictureIsEmbeddedAloneAsAmongOthers) {
 // no others.
 TEST_F(RunChoices, FlagsReachTheParameters) {
   const Words one = {"--epochs", "1"};
-  const auto train = [&](const std::string& out, Words more) {
-    more.insert(more.begin(), one.begin(), one.end());
-    const Finished done = run(on_pictures(out, more, 1));
+  const auto train = [&](const std::string& out, const Words& more) {
+    const Finished done = run(on_pictures(out, joined(one, more), 1));
     EXPECT_EQ(done.code, 0) << done.err;
   };
   train("plain", {});
@@ -187,9 +192,7 @@ TEST_F(RunChoices, FlagsReachTheParameters) {
   // Learning rates that change during a run: one step at the first rate, one at the second.
   Words two = {"--epochs", "2"};
   const auto second = [&](const std::string& out, const Words& more) {
-    Words words = two;
-    words.insert(words.end(), more.begin(), more.end());
-    EXPECT_EQ(run(on_pictures(out, words, 1)).code, 0);
+    EXPECT_EQ(run(on_pictures(out, joined(two, more), 1)).code, 0);
     return weights(out + "/last.h5", network);
   };
   const std::vector<float> constant = second("constant", {});

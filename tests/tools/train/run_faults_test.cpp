@@ -1,6 +1,7 @@
 // Runs on a failing machine: what they say, what they save, and that they can be resumed.
 #include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
@@ -28,20 +29,13 @@ class RunFaults : public TrainProgram {};
 
 constexpr const char* kNoLimit = "a sanitizer reserves more addresses than any limit";
 
-std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 // Two runs in one folder: whichever comes second must be refused before it looks at the folder.
 TEST_F(RunFaults, ASecondStartNeverOverwritesTheFirst) {
   for (const bool resuming : {true, false}) {
     // At this message a run that looked at the folder before locking it would hold no lock yet.
     const std::string more = resuming ? "auto" : "never";
     ChildProcess second(on_pictures("run", {"--resume", more}, 1000000), folder_.path().string());
-    while (second.running() && second.said_so_far().find("memory in MiB") == std::string::npos) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    second.wait_for([&] { return holds(second.said_so_far(), "memory in MiB"); });
     fs::create_directories(in("said"));
     const Finished first = run_to_end(on_pictures("run", {"--resume", "auto"}, 10), in("said"));
     EXPECT_EQ(first.code, 3) << "two runs in one folder";
@@ -79,9 +73,7 @@ TEST_F(RunFaults, ARunWritesToNoFolderThatTookThePlaceOfItsOwn) {
                                    fmt::format("fsync,{},1,s{},", syncs, SIGSTOP)),
                        in("said"));
     const std::string just_before = often ? "run/previous.h5" : "run/last.h5";
-    while (first.running() && !fs::exists(in(just_before))) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    first.wait_for([&] { return fs::exists(in(just_before)); });
     first.wait_until_stopped();
     fs::rename(in("run"), in("moved"));
     ASSERT_EQ(run(on_pictures("run", {"--seed", "77"})).code, 0);
@@ -187,11 +179,10 @@ TEST_F(RunFaults, ProbeTellsTheSystemsFailuresFromBadPictures) {
 TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
   ASSERT_EQ(run(on_pictures("run")).code, 0);
   const auto eval = [&](const std::string& checkpoint, const Words& more) {
-    return run(joined({RK_BIN "/eval", "--checkpoint", checkpoint, "--data", "folder:" + in("pics"),
-                       "--split", "test", "--save-embeddings", in("e.h5"), "--threads", "2"},
-                      more));
+    return run(
+        evaluating(checkpoint, joined({"--split", "test", "--save-embeddings", in("e.h5")}, more)));
   };
-  ASSERT_EQ(eval(in("run/last.h5"), {}).code, 0);
+  ASSERT_EQ(eval("run/last.h5", {}).code, 0);
   const std::string before = file_text(in("e.h5"));
   ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
   EmbeddingSet other;  // of another network: another dimension
@@ -203,7 +194,7 @@ TEST_F(RunFaults, ARefusedEvaluationChangesNothing) {
        {Words{"--gallery", in("nothere.h5")}, Words{"--gallery", in("other.h5")},
         Words{"--protocol", "veri-wild"}, Words{"--report", in("pipe")},
         Words{"--save-neighbours", in("pipe")}}) {
-    const Finished refused = eval(in("run/previous.h5"), more);
+    const Finished refused = eval("run/previous.h5", more);
     EXPECT_TRUE(refused.code == 2 || refused.code == 3) << more[0] << refused.err;
     EXPECT_EQ(file_text(in("e.h5")), before) << more[0];
   }
@@ -256,7 +247,7 @@ TEST_F(RunFaults, TheSystemsFailuresAreNoBadPictures) {
   const Finished at_start = run(
       with_faults(on_pictures("start"), "open,3,0," + std::to_string(EMFILE) + ",/pics/train/"));
   EXPECT_EQ(at_start.code, 3);
-  EXPECT_EQ(at_start.err.find("--max-bad"), std::string::npos) << at_start.err;
+  EXPECT_FALSE(holds(at_start.err, "--max-bad")) << at_start.err;
 }
 
 TEST_F(RunFaults, WhatWasSavedInTheMiddleOfAnEpochIsGoneOnFrom) {
@@ -309,8 +300,7 @@ TEST_F(RunFaults, ACheckpointThatCannotBeLookedAtIsNotMissing) {
     const std::string fault = fmt::format("stat,0,0,{},{}", EIO, names);
     const Finished failed = run(with_faults(resuming("run", {"--epochs", "4"}), fault));
     EXPECT_EQ(failed.code, 3) << failed.err;
-    EXPECT_TRUE(holds(failed.err, "run/last.h5: cannot be looked at (Input/output error)"))
-        << failed.err;
+    EXPECT_TRUE(holds(failed.err, "run/last.h5: cannot be looked at (Input/output error)"));
     EXPECT_TRUE(file_text(in("run/last.h5")) == last);
   }
   EXPECT_EQ(run(resuming("run", {"--epochs", "4"})).code, 0);
@@ -372,9 +362,7 @@ TEST_F(RunFaults, WhatIsSaidToBeSavedIsThere) {
     SCOPED_TRACE(made_anew);
     ChildProcess child(with_faults(words, at_batch(13, true, fmt::format("s{}", SIGSTOP))),
                        folder_.path().string());
-    while (child.running() && metrics("gone").size() < 2) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    child.wait_for([&] { return metrics("gone").size() >= 2; });
     child.wait_until_stopped();
     fs::remove_all(in("gone"));
     if (made_anew) fs::create_directory(in("gone"));
@@ -386,7 +374,7 @@ TEST_F(RunFaults, WhatIsSaidToBeSavedIsThere) {
     EXPECT_EQ(end.code, made_anew ? 0 : 3) << end.err;
     if (made_anew) {
       EXPECT_FALSE(holds(end.out, "settings.toml")) << end.out;
-      EXPECT_TRUE(holds(end.out, "last.h5, metrics.jsonl")) << end.out;
+      EXPECT_TRUE(holds(end.out, "last.h5, metrics.jsonl"));
     } else {
       EXPECT_TRUE(holds(end.err, "what was saved before is no longer in " + in("gone")));
     }
@@ -434,7 +422,7 @@ TEST_F(RunFaults, MetricsSayWhatTheyLeaveOutAndWhenTheyDoNot) {
                                         "open,0,1,2,/pics/test/t0/"));
   EXPECT_EQ(done.code, 0) << done.err;
   const std::string out = "held out: the metrics leave out 1 image that cannot be read, ";
-  EXPECT_TRUE(holds(done.err, out + in("pics/test/t0/"))) << done.err;
+  EXPECT_TRUE(holds(done.err, out + in("pics/test/t0/")));
   const std::size_t again = done.err.find("held out: every image can be read again");
   EXPECT_NE(again, std::string::npos) << done.err;
   EXPECT_LT(done.err.find(out), again);
@@ -507,7 +495,7 @@ TEST_F(RunFaults, AFolderThatKnowsNoSyncIsNoFailedSave) {
   EXPECT_TRUE(same_file("straight/best.h5", "run/best.h5"));
   const Finished broken = with_error("broken", EIO);
   EXPECT_NE(broken.code, 0);
-  EXPECT_TRUE(holds(broken.err, "Input/output error")) << broken.err;
+  EXPECT_TRUE(holds(broken.err, "Input/output error"));
 }
 
 // The calls that make files safe on the disk must really be made, in the safe order.
@@ -553,23 +541,22 @@ TEST_F(RunFaults, ThreadsThatCannotBeHadAreSaid) {
 TEST_F(RunFaults, MemoryForSavingIsAskedForBeforeTheFirstStep) {
   if (RK_SANITIZED) GTEST_SKIP() << kNoLimit;
   const auto limited = [&](const std::string& out, int mebibytes) {
-    Words words = command(out, {"--arch", "resnet18", "--epochs", "1", "--optimizer", "adam"}, 1);
-    std::string line = fmt::format("ulimit -v {}; ", mebibytes * 1024);
-    return run({"/bin/sh", "-c", line + in_shell(words, "")[2]});
+    const Words more = {"--arch", "resnet18", "--epochs", "1", "--optimizer", "adam"};
+    return run(limited_to(mebibytes, command(out, more, 1)));
   };
   // Searches for the least address space in which the run trains and saves.
   bool refused = false, saved = false;
   for (int mebibytes = 300; mebibytes < 1800 && !saved; mebibytes += 96) {
     const std::string out = std::to_string(mebibytes);
     const Finished end = limited(out, mebibytes);
-    EXPECT_EQ(end.err.find("internal"), std::string::npos) << end.err;
+    EXPECT_FALSE(holds(end.err, "internal")) << end.err;
     if (end.code == 0) {
       saved = true;
     } else if (end.code == 5) {
       refused = true;
       EXPECT_TRUE(holds(end.err, "error: ")) << mebibytes;
       EXPECT_TRUE(holds(end.err, "memory")) << mebibytes;
-      EXPECT_EQ(end.out.find("epoch 1/1"), std::string::npos) << "it failed at its first save";
+      EXPECT_FALSE(holds(end.out, "epoch 1/1")) << "it failed at its first save";
     }
   }
   EXPECT_TRUE(saved);
@@ -585,8 +572,7 @@ TEST_F(RunFaults, AnEvaluationBatchTooLargeIsToldOneThatIsPossible) {
                 {"--arch", "resnet20", "--image-size", "256", "--resize", "256", "--data",
                  "glyphs:classes=4,test_classes=10,images=10,size=32", "--eval-batch", evaluated},
                 1);
-    return run({"/bin/sh", "-c",
-                fmt::format("ulimit -v {}; ", mebibytes * 1024) + in_shell(words, "")[2]});
+    return run(limited_to(mebibytes, words));
   };
   const Finished end = limited("1024");
   EXPECT_EQ(end.code, 5) << end.err;
@@ -596,7 +582,7 @@ TEST_F(RunFaults, AnEvaluationBatchTooLargeIsToldOneThatIsPossible) {
                                            "not possible \\(.*\\); use ([0-9]+) or fewer\n")))
       << end.err;
   const Finished again = limited(advised[1].str());
-  EXPECT_EQ(again.err.find("not possible"), std::string::npos) << again.err;
+  EXPECT_FALSE(holds(again.err, "not possible")) << again.err;
   EXPECT_TRUE(holds(again.err, "(less below --eval-batch " + advised[1].str() + ")"));
   // Where all 100 held-out images at once are possible, more is no other batch.
   EXPECT_TRUE(holds(limited("1024", 1465).err, "(less below --eval-batch 100)"));
@@ -606,27 +592,25 @@ TEST_F(RunFaults, AnEvaluationBatchTooLargeIsToldOneThatIsPossible) {
 TEST_F(RunFaults, WantOfMemoryIsNoDamage) {
   if (RK_SANITIZED) GTEST_SKIP() << kNoLimit;
   ASSERT_EQ(run(command("run", {"--arch", "resnet18", "--epochs", "1"}, 1)).code, 0);
+  const Words eval = {RK_BIN "/eval",
+                      "--checkpoint",
+                      in("run/last.h5"),
+                      "--data",
+                      "glyphs:classes=2,images=2,size=32",
+                      "--split",
+                      "train",
+                      "--threads",
+                      "1",
+                      "--batch",
+                      "2"};
   bool short_of_memory = false, opened = false;
   for (int mebibytes = 100; mebibytes < 1800 && !opened; mebibytes += 64) {
-    const Words words = {RK_BIN "/eval",
-                         "--checkpoint",
-                         in("run/last.h5"),
-                         "--data",
-                         "glyphs:classes=2,images=2,size=32",
-                         "--split",
-                         "train",
-                         "--threads",
-                         "1",
-                         "--batch",
-                         "2"};
-    const Finished end =
-        run({"/bin/sh", "-c",
-             fmt::format("ulimit -v {}; ", mebibytes * 1024) + in_shell(words, "")[2]});
+    const Finished end = run(limited_to(mebibytes, eval));
     opened = end.code == 0;
     if (end.code == 127 || opened) continue;  // 127: not even the libraries could be loaded
     short_of_memory = short_of_memory || end.code == 5;
-    EXPECT_EQ(end.err.find("damaged"), std::string::npos) << end.err;
-    EXPECT_EQ(end.err.find("internal"), std::string::npos) << end.err;
+    EXPECT_FALSE(holds(end.err, "damaged")) << end.err;
+    EXPECT_FALSE(holds(end.err, "internal")) << end.err;
   }
   EXPECT_TRUE(short_of_memory);
   EXPECT_TRUE(opened);
@@ -933,9 +917,7 @@ TEST_F(RunFaults, ProbeStopsWhenAsked) {
   ChildProcess child({RK_BIN "/probe", "--loss", "smooth_ap", "--normalize", "--check", "--in",
                       in("e.h5"), "--threads", "1", "--json", in("p.json")},
                      folder_.path().string());
-  while (child.running() && child.said_so_far().find("gradient norm") == std::string::npos) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  child.wait_for([&] { return holds(child.said_so_far(), "gradient norm"); });
   // The program reads the file once more, where a signal stops it, too; then the differences take
   // 10 s and more.
   std::this_thread::sleep_for(std::chrono::seconds(1));

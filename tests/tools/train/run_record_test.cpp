@@ -1,5 +1,6 @@
 // What a run records of its epochs, and what follows from that: the best epoch, and when to stop.
 #include "engine/base/integers.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/train_program.h"
 #include "tools/train/run/monitor.h"
 #include "weights/checkpoint.h"
@@ -55,9 +56,8 @@ class RunRecord : public TrainProgram {
     return rows;
   }
   // A run whose weights do not change, so that every epoch has the metrics of the first.
-  Words standing(const std::string& out, Words more) const {
-    more.insert(more.begin(), {"--bn", "frozen", "--lr", "1e-30"});
-    return on_pictures(out, more, 1);
+  Words standing(const std::string& out, const Words& more) const {
+    return on_pictures(out, joined({"--bn", "frozen", "--lr", "1e-30"}, more), 1);
   }
 };
 
@@ -73,8 +73,7 @@ TEST_F(RunRecord, TrainingClassesAreEvaluatedBesideTheHeldOutOnes) {
   ASSERT_EQ(lines.size(), 2U);
   for (const char* split : {"train", "test"}) {
     const Finished eval =
-        run({RK_BIN "/eval", "--checkpoint", in("run/last.h5"), "--data", "folder:" + in("pics"),
-             "--split", split, "--threads", "2", "--json", in("eval.json")});
+        run(evaluating("run/last.h5", {"--split", split, "--json", in("eval.json")}));
     ASSERT_EQ(eval.code, 0) << eval.err;
     const json said = json::parse(file_text(in("eval.json")))["metrics"];
     const json& recorded = std::string(split) == "train" ? lines[1]["train"] : lines[1];
@@ -167,13 +166,13 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
         "\nheld-out classes: " + both("recall_at_1", "R@1 {:.4f} at the start, {:.4f} trained") +
         both("map_at_r", "; MAP@R {:.4f}, {:.4f}");
     if (out != "recall_at_1") summary += "; " + out + both(monitor, " {:.4f}, {:.4f}");
-    EXPECT_TRUE(holds(done.out, summary + "\n")) << done.out;
+    EXPECT_TRUE(holds(done.out, summary + "\n"));
     EXPECT_EQ(holds(done.out, "no epoch had a higher " + out + " than the start"), !better);
   }
   const Finished unknown = run(on_pictures("x", {"--monitor", "recal_at_1"}, 1));
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_TRUE(holds(unknown.err, "--monitor: recal_at_1 is none of its values")) << unknown.err;
-  EXPECT_TRUE(holds(unknown.err, "recall_at_1")) << unknown.err;
+  EXPECT_TRUE(holds(unknown.err, "--monitor: recal_at_1 is none of its values"));
+  EXPECT_TRUE(holds(unknown.err, "recall_at_1"));
 
   // Resumed with another metric, the best so far must be taken from the recorded lines: not from
   // that of the start, and not from epochs without a value.
@@ -201,8 +200,7 @@ TEST_F(RunRecord, TheMonitoredMetricChoosesTheBestEpoch) {
   for (std::size_t epoch = 1; epoch < 5; ++epoch) {
     best = std::max(best, lines[epoch]["map_at_r"].get<double>());
   }
-  EXPECT_TRUE(holds(other.err, fmt::format("until an epoch's map_at_r is above {:.4f}", best)))
-      << other.err;
+  EXPECT_TRUE(holds(other.err, fmt::format("until an epoch's map_at_r is above {:.4f}", best)));
   best = std::max(best, lines[5]["map_at_r"].get<double>());
   EXPECT_EQ(Checkpoint(in("jsd/last.h5")).run().best, best);
 }
@@ -226,19 +224,18 @@ TEST_F(RunRecord, ABestThatIsLostIsSaid) {
     lose(in("run/best.h5"));
     const Finished done = resume("run", as_it_is);
     ASSERT_EQ(done.code, 0) << done.err;
-    EXPECT_TRUE(holds(done.err, "best.h5: " + std::string(words))) << done.err;
+    EXPECT_TRUE(holds(done.err, "best.h5: " + std::string(words)));
     EXPECT_TRUE(holds(done.err, fmt::format("it is written again after an epoch whose map_at_r is "
                                             "above {:.4f}, the highest so far",
-                                            metrics("run")[1]["map_at_r"].get<double>())))
-        << done.err;
+                                            metrics("run")[1]["map_at_r"].get<double>())));
     EXPECT_FALSE(holds(done.out, "best.h5")) << done.out;
   }
   // If it is intact, the end must say its epoch, the first of two equally good ones.
   const Finished whole = resume("begun", as_it_is);
   EXPECT_EQ(whole.code, 0) << whole.err;
   EXPECT_FALSE(holds(whole.err, "written again")) << whole.err;
-  EXPECT_TRUE(holds(whole.out, "best.h5: of epoch 1, ")) << whole.out;
-  EXPECT_TRUE(holds(whole.out, "/begun: best.h5, last.h5")) << whole.out;
+  EXPECT_TRUE(holds(whole.out, "best.h5: of epoch 1, "));
+  EXPECT_TRUE(holds(whole.out, "/begun: best.h5, last.h5"));
 }
 
 // Killed after it saved best.h5 of epoch 2 and before last.h5, a run goes on from epoch 1. With the
@@ -260,7 +257,7 @@ TEST_F(RunRecord, ABestOfAnEpochThatIsMadeAnewIsSaid) {
   const Finished same = resume("run");
   ASSERT_EQ(same.code, 0) << same.err;
   EXPECT_FALSE(holds(same.err, "best.h5: is of")) << same.err;
-  EXPECT_TRUE(holds(same.out, "best.h5: of epoch 2, ")) << same.out;
+  EXPECT_TRUE(holds(same.out, "best.h5: of epoch 2, "));
   EXPECT_TRUE(file_text(in("run/best.h5")) == best);
   const Finished changed = resume("changed", {"--lr", "1e-30", "--bn", "frozen"});
   ASSERT_EQ(changed.code, 0) << changed.err;
@@ -283,8 +280,8 @@ TEST_F(RunRecord, PatienceEndsARunThatNoLongerImproves) {
   EXPECT_TRUE(holds(again.out, "stopped after epoch 3"));
   EXPECT_EQ(file_text(in("run/last.h5")), last);
   const Finished less = resume("run", {"--patience", "1", "--lr", "1"});
-  EXPECT_TRUE(holds(less.out, "as --patience 1 asks")) << less.out;
-  EXPECT_TRUE(holds(less.err, "--lr: has no effect on a run that is over")) << less.err;
+  EXPECT_TRUE(holds(less.out, "as --patience 1 asks"));
+  EXPECT_TRUE(holds(less.err, "--lr: has no effect on a run that is over"));
   EXPECT_FALSE(holds(less.err, "--patience: has no effect")) << less.err;
   ASSERT_EQ(resume("run", {"--patience", "3"}).code, 0);
   EXPECT_EQ(metrics("run").size(), 5U);
@@ -362,7 +359,7 @@ TEST_F(RunRecord, ATableThatIsNoLongerWrittenGoes) {
   const Finished without = resume("run", {"--log", "none", "--epochs", "3"});
   ASSERT_EQ(without.code, 0);
   EXPECT_FALSE(std::filesystem::exists(in("run/metrics.csv")));
-  EXPECT_TRUE(holds(without.err, "run/metrics.csv: removed, since --log none")) << without.err;
+  EXPECT_TRUE(holds(without.err, "run/metrics.csv: removed, since --log none"));
   // But not one that somebody else put there.
   folder_.write("run/metrics.csv", "mine\n");
   ASSERT_EQ(resume("run", {"--epochs", "4"}).code, 0);
@@ -394,10 +391,10 @@ TEST_F(RunRecord, TheResultMayLieInTheNewFolder) {
 
 TEST_F(RunRecord, NothingHeldOutTakesNoMemoryForEvaluation) {
   const Finished with = run(on_pictures("with", {"--epochs", "1"}, 1));
-  EXPECT_TRUE(holds(with.err, ", evaluation ")) << with.err;
+  EXPECT_TRUE(holds(with.err, ", evaluation "));
   const Finished none = run(on_pictures("none", {"--epochs", "1", "--test-data", "none"}, 1));
   ASSERT_EQ(none.code, 0) << none.err;
-  EXPECT_TRUE(holds(none.err, "memory in MiB: ")) << none.err;
+  EXPECT_TRUE(holds(none.err, "memory in MiB: "));
   EXPECT_FALSE(holds(none.err, ", evaluation ")) << none.err;
 }
 

@@ -4,14 +4,17 @@
 
 #include "tests/data/picture_folder.h"
 #include "tests/support/child_process.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/messages.h"
+#include "tests/support/words.h"
 #include "tests/tools/train/tiny_run.h"
+#include "weights/hdf5/file.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -20,23 +23,22 @@
 
 namespace rk {
 
-class TrainProgram : public testing::Test {
+class TrainProgram : public FolderTest<PictureFolder> {
  protected:
   using Words = std::vector<std::string>;
 
   // Glyphs of 32 pixels, 2 epochs of `batches` steps. Plain SGD has no optimizer state, so saves
   // take a third of Adam's bytes; tests of optimizer state choose another optimizer.
   Words command(const std::string& out, const Words& more = {}, int batches = 3) const {
-    Words words = tiny_run();
-    for (const std::string& word :
-         {std::string("--augment"), std::string("rotation=10,zoom_min=0.9"),
-          std::string("--batches"), std::to_string(batches), std::string("--epochs"),
-          std::string("2"), std::string("--lr"), std::string("0.001"), std::string("--optimizer"),
-          std::string("sgd"), std::string("--momentum"), std::string("0"), std::string("--threads"),
-          std::string("2"), std::string("--out"), in(out)}) {
-      words.push_back(word);
-    }
-    return with_flags(words, more);
+    const Words own = {"--augment",   "rotation=10,zoom_min=0.9",
+                       "--batches",   std::to_string(batches),
+                       "--epochs",    "2",
+                       "--lr",        "0.001",
+                       "--optimizer", "sgd",
+                       "--momentum",  "0",
+                       "--threads",   "2",
+                       "--out",       in(out)};
+    return with_flags(joined(tiny_run(), own), more);
   }
   // The same on 64 pictures that are read from files again for every batch.
   Words on_pictures(const std::string& out, const Words& more = {}, int batches = 3) const {
@@ -44,9 +46,9 @@ class TrainProgram : public testing::Test {
       folder_.classes("pics/train/c", 8, 8);
       folder_.classes("pics/test/t", 8, 8);
     }
-    Words words = {"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"};
-    words.insert(words.end(), more.begin(), more.end());
-    return command(out, words, batches);
+    return command(
+        out, joined({"--data", "folder:" + in("pics"), "--cache", "0", "--workers", "1"}, more),
+        batches);
   }
   // A fault for with_faults() when pictures are opened for batch `batch` of on_pictures(). A
   // `fresh` run first opens all 64 once; then each batch opens 16, at most three batches before its
@@ -55,11 +57,20 @@ class TrainProgram : public testing::Test {
     return fmt::format("open,{},{},{},/pics/train/", (fresh ? 64 : 0) + 16 * batch, count, what);
   }
   // With system calls that fail or bring signals (tests/fake/system_calls.cpp).
-  static Words with_faults(Words words, const std::string& faults, const std::string& trace = "") {
-    words.insert(words.begin(), {"/usr/bin/env", fmt::format("LD_PRELOAD={}", RK_FAKE_SYSTEM_CALLS),
-                                 fmt::format("RK_FAULTS={}", faults)});
-    if (!trace.empty()) words.insert(words.begin() + 1, fmt::format("RK_TRACE={}", trace));
-    return words;
+  static Words with_faults(const Words& words, const std::string& faults,
+                           const std::string& trace = "") {
+    Words front = {"/usr/bin/env", fmt::format("LD_PRELOAD={}", RK_FAKE_SYSTEM_CALLS),
+                   fmt::format("RK_FAULTS={}", faults)};
+    if (!trace.empty()) front.push_back(fmt::format("RK_TRACE={}", trace));
+    return joined(front, words);
+  }
+  // On a machine with so much free memory.
+  Words with_free(int mebibytes, const Words& words) const {
+    folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
+                                         std::int64_t{mebibytes} << 10));
+    return joined({"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
+                   "RK_FAKE_MEMINFO_FILE=" + in("meminfo")},
+                  words);
   }
   // With standard streams redirected by a shell, for example by "2>/dev/full".
   static Words in_shell(const Words& words, const std::string& redirections) {
@@ -68,12 +79,15 @@ class TrainProgram : public testing::Test {
     return {"/bin/sh", "-c", line + " " + redirections};
   }
 
-  std::string in(const std::string& name) const { return (folder_.path() / name).string(); }
   Finished run(const Words& words) const { return run_to_end(words, folder_.path().string()); }
   Words resuming(const std::string& out, const Words& more = {}) const {
-    Words words = {RK_BIN "/train", "--out", in(out), "--resume", "auto"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined({RK_BIN "/train", "--out", in(out), "--resume", "auto"}, more);
+  }
+  // `eval` of a checkpoint on what on_pictures() learns from.
+  Words evaluating(const std::string& checkpoint, const Words& more) const {
+    return joined({RK_BIN "/eval", "--checkpoint", in(checkpoint), "--data", "folder:" + in("pics"),
+                   "--threads", "2"},
+                  more);
   }
   Finished resume(const std::string& out, const Words& more = {}) const {
     return run(resuming(out, more));
@@ -92,13 +106,23 @@ class TrainProgram : public testing::Test {
     }
     return lines;
   }
+  // The values of all tensors whose names have this ending, concatenated.
+  std::vector<float> weights(const std::string& checkpoint, const std::string& ending = "") const {
+    const Hdf5Reader file(in(checkpoint));
+    std::vector<float> all;
+    for (const std::string& path : file.datasets("/weights")) {
+      if (!path.ends_with(ending) || file.info(path).kind != Hdf5Reader::Kind::kFloat) continue;
+      const std::vector<float> values = file.read<float>(path);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    EXPECT_FALSE(all.empty()) << ending;
+    return all;
+  }
   void damage(const std::string& file) const {
     std::string bytes = file_text(in(file));
     bytes[bytes.size() / 3] = static_cast<char>(bytes[bytes.size() / 3] ^ 1);
     std::ofstream(in(file), std::ios::binary) << bytes;
   }
-
-  const PictureFolder folder_{};
 };
 
 }  // namespace rk

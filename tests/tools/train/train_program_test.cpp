@@ -4,6 +4,7 @@
 #include "data/sources/glyphs.h"
 #include "engine/base/random.h"
 #include "engine/system/usable_cores.h"
+#include "tests/support/words.h"
 #include "weights/checkpoint.h"
 #include "weights/foreign/weight_files.h"
 
@@ -76,7 +77,7 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   const std::string settings = file_text(in("run/settings.toml"));
   const Finished over = resume("run", {"--epochs", "1", "--lr", "5"});
   EXPECT_TRUE(holds(over.out, "2 epochs are done, more than --epochs 1; more with a larger one"));
-  EXPECT_TRUE(holds(over.err, "note: --lr: has no effect on a run that is over")) << over.err;
+  EXPECT_TRUE(holds(over.err, "note: --lr: has no effect on a run that is over"));
   EXPECT_FALSE(holds(over.err, "--epochs: has no effect")) << over.err;  // said as why it is over
   EXPECT_FALSE(holds(over.err, "from now on")) << over.err;
   EXPECT_EQ(file_text(in("run/settings.toml")), settings);
@@ -84,14 +85,14 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   // Inside a run's folder: the one that is missing is not taken for it.
   const Finished nowhere = run_to_end({RK_BIN "/train", "--data", "glyphs"}, in("run"));
   EXPECT_EQ(nowhere.code, 2);
-  EXPECT_TRUE(holds(nowhere.err, "--out is missing")) << nowhere.err;
+  EXPECT_TRUE(holds(nowhere.err, "--out is missing"));
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));
   // A wrong value must be reported before the state of the folder.
   const Finished mistyped = run(command("run", {"--loss", "smooth_app"}));
   EXPECT_EQ(mistyped.code, 2);
-  EXPECT_TRUE(holds(mistyped.err, "smooth_app")) << mistyped.err;
+  EXPECT_TRUE(holds(mistyped.err, "smooth_app"));
 }
 
 TEST_F(TrainProgram, ARunsFolderSaysWhatProducedIt) {
@@ -161,10 +162,9 @@ TEST_F(TrainProgram, NoEpochsSaveWhatTrainingBeginsWith) {
   const Finished none =
       run(command("parts", with_flags(cosine, {"--epochs", "0", "--json", in("none.json")})));
   ASSERT_EQ(none.code, 0) << none.err;
-  EXPECT_TRUE(holds(none.out, "epoch 0/0  R@1 ")) << none.out;
+  EXPECT_TRUE(holds(none.out, "epoch 0/0  R@1 "));
   EXPECT_FALSE(holds(none.out, "at the start")) << none.out;  // nothing to compare it with
-  EXPECT_TRUE(holds(none.out, "parts: last.h5, metrics.jsonl, settings.toml, run.json\n"))
-      << none.out;
+  EXPECT_TRUE(holds(none.out, "parts: last.h5, metrics.jsonl, settings.toml, run.json\n"));
   const json result = json::parse(file_text(in("none.json")));
   EXPECT_EQ(result["steps"], 0);
   EXPECT_EQ(result["before"], result["after"]);
@@ -173,7 +173,7 @@ TEST_F(TrainProgram, NoEpochsSaveWhatTrainingBeginsWith) {
 
   const Finished second = resume("parts", {"--epochs", "2"});
   ASSERT_EQ(second.code, 0) << second.err;
-  EXPECT_TRUE(holds(second.err, "last.h5: before the first step")) << second.err;
+  EXPECT_TRUE(holds(second.err, "last.h5: before the first step"));
   EXPECT_TRUE(same_file("straight/last.h5", "parts/last.h5"));
   EXPECT_TRUE(same_file("straight/best.h5", "parts/best.h5"));
   const std::vector<json> lines = metrics("parts");
@@ -256,8 +256,7 @@ TEST_F(TrainProgram, EveryWayOfTrainingResumesBitEqual) {
     EXPECT_TRUE(same_file(straight + "/last.h5", parts + "/last.h5"));
     if (way > 0) continue;
     // `eval` builds no proxies but must accept the file.
-    const Finished eval = run({RK_BIN "/eval", "--checkpoint", in(parts + "/best.h5"), "--data",
-                               "folder:" + in("pics"), "--split", "test", "--threads", "2"});
+    const Finished eval = run(evaluating(parts + "/best.h5", {"--split", "test"}));
     EXPECT_EQ(eval.code, 0) << eval.err;
   }
 }
@@ -297,7 +296,7 @@ TEST_F(TrainProgram, OtherCircumstancesAreSaid) {
   ASSERT_EQ(run(command("run", {"--epochs", "1"})).code, 0);
   const Finished same = resume("run", {"--epochs", "2"});
   EXPECT_EQ(same.code, 0) << same.err;
-  EXPECT_EQ(same.err.find("last bit"), std::string::npos) << same.err;
+  EXPECT_FALSE(holds(same.err, "last bit")) << same.err;
   const Finished other = resume("run", {"--epochs", "3", "--threads", "1", "--lr", "0.002"});
   EXPECT_EQ(other.code, 0) << other.err;
   EXPECT_TRUE(holds(other.err, ", 1 thread what began under"));
@@ -310,10 +309,8 @@ TEST_F(TrainProgram, ThreadsThatNoFlagNamesAreLookedAtToo) {
   if (cores > 511) GTEST_SKIP() << "4096 threads are no eight a processor here";
   const auto from_recipe = [&](int threads) {
     folder_.write("recipe.toml", fmt::format("threads = {}\n", threads));
-    Words words = command("run", {"--epochs", "1", "--recipe", in("recipe.toml")}, 1);
-    const auto flag = std::find(words.begin(), words.end(), "--threads");
-    words.erase(flag, flag + 2);
-    return run(words);
+    return run(
+        without(command("run", {"--epochs", "1", "--recipe", in("recipe.toml")}, 1), "--threads"));
   };
   const Finished refused = from_recipe(8 * cores + 1);
   EXPECT_EQ(refused.code, 3) << refused.err;
@@ -338,9 +335,7 @@ TEST_F(TrainProgram, FlagsOfTheSamplerWinOverARecipe) {
   folder_.write("recipe.toml", "sampler = \"category\"\nper-class = 8\n");
   const std::vector<std::string> recipe = {"--recipe", in("recipe.toml"), "--epochs", "1"};
   const auto says = [&](const std::string& out, const std::vector<std::string>& flags) {
-    std::vector<std::string> more = recipe;
-    more.insert(more.end(), flags.begin(), flags.end());
-    return run(command(out, more, 1)).err;
+    return run(command(out, joined(recipe, flags), 1)).err;
   };
   EXPECT_TRUE(holds(says("a", {}), "of 16 images, sampler category"));
   EXPECT_TRUE(holds(says("b", {"--per-class", "2"}), "of 8 classes x 2"));
@@ -353,14 +348,11 @@ TEST_F(TrainProgram, FlagsOfTheSamplerWinOverARecipe) {
 // Without --batch the batch shrinks to the classes there are; the advised chunk must divide that.
 TEST_F(TrainProgram, TheAdvisedChunkDividesTheBatchThatIsTaken) {
   const auto with_chunk = [&](const char* chunk) {
-    std::vector<std::string> words =
-        command("out",
-                {"--epochs", "1", "--chunk", chunk, "--data",
-                 "glyphs:classes=12,test_classes=2,alphabets=2,images=4,size=32"},
-                1);
-    const auto at = std::find(words.begin(), words.end(), "--batch");
-    words.erase(at, at + 2);
-    return run(words);
+    return run(without(command("out",
+                               {"--epochs", "1", "--chunk", chunk, "--data",
+                                "glyphs:classes=12,test_classes=2,alphabets=2,images=4,size=32"},
+                               1),
+                       "--batch"));
   };
   const Finished refused = with_chunk("32");
   EXPECT_EQ(refused.code, 2) << refused.err;
@@ -378,10 +370,7 @@ TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
             0);
   std::vector<std::string> words =
       command("next", {"--weights", in("run/best.h5"), "--epochs", "1"});
-  for (const char* flag : {"--image-size", "--resize"}) {
-    const auto at = std::find(words.begin(), words.end(), flag);
-    words.erase(at, at + 2);
-  }
+  for (const char* flag : {"--image-size", "--resize"}) words = without(words, flag);
   const Finished taken = run(words);
   ASSERT_EQ(taken.code, 0) << taken.err;
   EXPECT_TRUE(holds(taken.err, "as " + in("run/best.h5") +
@@ -398,7 +387,7 @@ TEST_F(TrainProgram, WeightsBringTheirInputAlong) {
       run(command("given", {"--weights", in("run/best.h5"), "--epochs", "1", "--input-mean", "0.5",
                             "--input-std", "0.5", "--pool", "avg"}));
   ASSERT_EQ(given.code, 0) << given.err;
-  EXPECT_EQ(given.err.find("has it"), std::string::npos) << given.err;
+  EXPECT_FALSE(holds(given.err, "has it")) << given.err;
   EXPECT_EQ(Checkpoint(in("given/last.h5")).model().input_mean, (std::array{0.5, 0.5, 0.5}));
 }
 
@@ -409,12 +398,8 @@ TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
   const auto next = [&](const std::string& out, const std::vector<std::string>& more) {
     std::vector<std::string> words =
         command(out, {"--weights", in("run/last.h5"), "--epochs", "1"}, 1);
-    for (const char* flag : {"--arch", "--dim"}) {
-      const auto at = std::find(words.begin(), words.end(), flag);
-      words.erase(at, at + 2);
-    }
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words);
+    for (const char* flag : {"--arch", "--dim"}) words = without(words, flag);
+    return run(joined(words, more));
   };
   const Finished taken = next("next", {});
   ASSERT_EQ(taken.code, 0) << taken.err;
@@ -430,21 +415,18 @@ TEST_F(TrainProgram, WeightsBringTheirNetworkAlong) {
   NetworkWeights others = network_weights(Checkpoint(in("run/last.h5")));
   std::erase_if(others.tensors, [](const auto& t) { return t.name.starts_with("embedding."); });
   others.model.dim = 0;
-  const auto write = [&] {
-    const std::vector<std::byte> bytes = checkpoint_bytes(others);
-    folder_.write("others.h5", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  };
+  const auto write = [&] { folder_.write("others.h5", checkpoint_bytes(others)); };
   write();
   const Finished bare = next("bare", {"--weights", in("others.h5"), "--dim", "16"});
-  EXPECT_TRUE(holds(bare.err, "weights: " + in("others.h5") + "\n")) << bare.err;
+  EXPECT_TRUE(holds(bare.err, "weights: " + in("others.h5") + "\n"));
   const std::vector<float> values(std::size_t{5} * 64, 0.5F);
   others.tensors.push_back({"fc.weight", {5, 64}, values, 0, nullptr});
   others.tensors.push_back({"fc.bias", {5}, std::span(values).first(5), 0, nullptr});
   write();
   const Finished classes = next("classes", {"--weights", in("others.h5"), "--dim", "16"});
   EXPECT_EQ(classes.code, 0) << classes.err;
-  EXPECT_TRUE(holds(classes.err, "weights: " + in("others.h5") + " (its classifier is left out)\n"))
-      << classes.err;
+  EXPECT_TRUE(
+      holds(classes.err, "weights: " + in("others.h5") + " (its classifier is left out)\n"));
   const Finished other = next("other", {"--arch", "resnet50"});
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(holds(other.err, "--arch resnet50: " + in("run/last.h5") + " holds a resnet20"));
@@ -516,7 +498,7 @@ TEST_F(TrainProgram, DivergingKeepsTheLastGoodCheckpoint) {
   EXPECT_EQ(dump["epoch"], 2);
   EXPECT_EQ(dump["learning_rate"], 1e30);
   ASSERT_EQ(dump["images"].size(), 16U);
-  EXPECT_TRUE(holds(dump["images"][0], "glyphs")) << dump["images"][0];
+  EXPECT_TRUE(holds(dump["images"][0], "glyphs"));
   ASSERT_FALSE(dump["layers"].empty());
   bool found = false;
   for (const json& layer : dump["layers"]) {
@@ -548,8 +530,7 @@ TEST_F(TrainProgram, WeightsThatComputeNoNumbersAreBadInput) {
   folder_.write("w.safetensors", bytes);
   const Finished end = run(command("next", {"--weights", in("w.safetensors"), "--epochs", "1"}, 1));
   EXPECT_EQ(end.code, 3) << end.err;
-  EXPECT_TRUE(holds(end.err, in("w.safetensors") + ": the network makes NaN or infinity of "))
-      << end.err;
+  EXPECT_TRUE(holds(end.err, in("w.safetensors") + ": the network makes NaN or infinity of "));
   EXPECT_TRUE(holds(end.err, " before it has learnt anything; start from other weights"));
 }
 
@@ -575,9 +556,7 @@ TEST_F(TrainProgram, CtrlCIsAnsweredAtOnce) {
                               "--per-class", "8", "--test-data", "none", "--threads", "1"},
                              50),
                      folder_.path().string());
-  while (child.running() && !fs::exists(in("run/metrics.jsonl"))) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  child.wait_for([&] { return fs::exists(in("run/metrics.jsonl")); });
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   child.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
@@ -597,37 +576,29 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
   // Checkpoints of 45 MB each, so that a run's other files do not matter.
   ASSERT_EQ(run(command("run", {"--arch", "resnet18", "--epochs", "1"}, 1)).code, 0);
   const auto one = fs::file_size(in("run/last.h5"));
-  const auto with_free = [&](const std::string& out, const char* epochs, double files,
-                             const char* minutes) {
-    std::vector<std::string> words =
-        command(out, {"--arch", "resnet18", "--epochs", epochs, "--save-every", minutes}, 1);
-    words.insert(words.begin(),
-                 {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
-                  fmt::format("RK_FAKE_FREE_BYTES={:.0f}", files * static_cast<double>(one))});
-    return run(words);
+  // On a disk with room for so many checkpoints.
+  const auto with_disk = [&](double files, const Words& words) {
+    return joined({"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
+                   fmt::format("RK_FAKE_FREE_BYTES={:.0f}", files * static_cast<double>(one))},
+                  words);
+  };
+  const auto trained = [&](const std::string& out, const char* epochs, double files,
+                           const char* minutes) {
+    return run(with_disk(
+        files,
+        command(out, {"--arch", "resnet18", "--epochs", epochs, "--save-every", minutes}, 1)));
   };
   for (const auto& [epochs, files] : {std::pair{"1", 2}, {"2", 3}, {"9", 4}}) {
-    const Finished refused = with_free("none", epochs, files - 0.1, "0");
+    const Finished refused = trained("none", epochs, files - 0.1, "0");
     EXPECT_EQ(refused.code, 3) << epochs;
     EXPECT_TRUE(holds(refused.err, "are needed for checkpoints"));
     EXPECT_FALSE(fs::exists(in("none")));
   }
   // With saves within epochs there may be four even in a run of one epoch.
-  EXPECT_EQ(with_free("none", "1", 3.9, "30").code, 3);
-  EXPECT_EQ(with_free("two", "2", 3.1, "0").code, 0);
+  EXPECT_EQ(trained("none", "1", 3.9, "30").code, 3);
+  EXPECT_EQ(trained("two", "2", 3.1, "0").code, 0);
   // A folder that already holds three needs room only for the one that is being written.
-  std::vector<std::string> more = {
-      "/usr/bin/env",
-      std::string("LD_PRELOAD=") + RK_FAKE_STATVFS,
-      fmt::format("RK_FAKE_FREE_BYTES={:.0f}", 1.1 * static_cast<double>(one)),
-      RK_BIN "/train",
-      "--out",
-      in("two"),
-      "--resume",
-      "auto",
-      "--epochs",
-      "3"};
-  EXPECT_EQ(run(more).code, 0);
+  EXPECT_EQ(run(with_disk(1.1, resuming("two", {"--epochs", "3"}))).code, 0);
 }
 
 // A run needs the network's parameters ten times, for training and saving, what evaluation takes
@@ -635,27 +606,20 @@ TEST_F(TrainProgram, TheDiskIsAskedForWhatTheRunNeeds) {
 // that chunks help. If that does not fit, a given --batch must be refused with advice that works; a
 // default batch must be split.
 TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
-  const auto with_free = [&](int mebibytes, std::vector<std::string> train) {
-    folder_.write("meminfo", fmt::format("MemTotal: 9999999 kB\nMemAvailable: {} kB\n",
-                                         std::int64_t{mebibytes} << 10));
-    train.insert(train.begin(), {"/usr/bin/env", std::string("LD_PRELOAD=") + RK_FAKE_MEMINFO,
-                                 "RK_FAKE_MEMINFO_FILE=" + in("meminfo")});
-    return run(train);
-  };
   const std::string said = "this machine's memory is too small: ";
   const std::vector<std::string> large = {"--epochs",     "1",  "--arch",      "resnet20",
                                           "--image-size", "64", "--resize",    "64",
                                           "--eval-batch", "1",  "--optimizer", "adam"};
   // MiB for a single image; they depend on the processor through the library's scratch memory.
   const auto least = [&](const std::vector<std::string>& words) {
-    const Finished none = with_free(10, words);
+    const Finished none = run(with_free(10, words));
     std::smatch need;
     const std::regex says(said + "a single image needs ([0-9.]+) GiB");
     EXPECT_TRUE(std::regex_search(none.err, need, says)) << none.err;
     return need.empty() ? 0 : static_cast<int>(1024 * std::stod(need[1].str())) + 6;
   };
   const int few = least(command("none", large, 1)) + 8;
-  const Finished little = with_free(few, command("little", large, 1));
+  const Finished little = run(with_free(few, command("little", large, 1)));
   EXPECT_EQ(little.code, 5) << little.err;
   ASSERT_TRUE(holds(little.err, "error: " + said + "16 images at a time need 0."));
   EXPECT_FALSE(fs::exists(in("little")));
@@ -663,16 +627,15 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   ASSERT_TRUE(std::regex_search(little.err, chunk, std::regex("use --chunk ([0-9]+) ")));
 
   // The advised --chunk must work.
-  std::vector<std::string> smaller = large;
-  smaller.insert(smaller.end(), {"--chunk", chunk[1].str()});
-  const Finished advised = with_free(few, command("advised", smaller, 1));
+  const std::vector<std::string> smaller = joined(large, {"--chunk", chunk[1].str()});
+  const Finished advised = run(with_free(few, command("advised", smaller, 1)));
   EXPECT_EQ(advised.code, 0) << advised.err;
 
   // If evaluation and the like take the memory rather than training, the message must say so.
   std::vector<std::string> beside = large;
   *(std::find(beside.begin(), beside.end(), "--eval-batch") + 1) = "1024";
-  beside.insert(beside.end(), {"--data", "glyphs:classes=8,test_classes=200,images=8,size=32"});
-  const Finished many = with_free(few, command("many", beside, 1));
+  beside = joined(beside, {"--data", "glyphs:classes=8,test_classes=200,images=8,size=32"});
+  const Finished many = run(with_free(few, command("many", beside, 1)));
   EXPECT_EQ(many.code, 5) << many.err;
   EXPECT_TRUE(
       std::regex_search(many.err, std::regex("; of what is needed, [0-9.]+ GiB are for evaluation "
@@ -680,14 +643,13 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
       << many.err;
   EXPECT_FALSE(holds(little.err, "--eval-batch")) << little.err;
   // Nothing held out needs no memory for evaluation.
-  beside.insert(beside.end(), {"--test-data", "none"});
-  const Finished none = with_free(few, command("none", beside, 1));
+  const Finished none =
+      run(with_free(few, command("none", joined(beside, {"--test-data", "none"}), 1)));
   EXPECT_FALSE(holds(none.err, "for evaluation")) << none.err;
 
   // Chunks make the network's part of a batch smaller, not the loss's.
-  std::vector<std::string> remembers = smaller;
-  remembers.insert(remembers.end(), {"--memory", "65536"});
-  const Finished memory = with_free(few, command("memory", remembers, 1));
+  const Finished memory =
+      run(with_free(few, command("memory", joined(smaller, {"--memory", "65536"}), 1)));
   EXPECT_EQ(memory.code, 5) << memory.err;
   EXPECT_TRUE(std::regex_search(
       memory.err, std::regex("; of what is needed, 0\\.[0-9]+ GiB are for the loss \\(less below "
@@ -698,17 +660,15 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   // Without --batch nobody asked for 128 images at once: the run must choose chunks, say so, and
   // record them.
   const auto unasked = [&](const std::string& out) {
-    std::vector<std::string> words =
+    return without(
         command(out,
                 {"--epochs", "1", "--arch", "resnet20", "--image-size", "32", "--resize", "32",
                  "--eval-batch", "1", "--optimizer", "adam", "--data",
                  "glyphs:classes=32,test_classes=2,alphabets=2,test_alphabets=2,images=4,size=32"},
-                1);
-    const auto at = std::find(words.begin(), words.end(), "--batch");
-    words.erase(at, at + 2);
-    return words;
+                1),
+        "--batch");
   };
-  const Finished cut = with_free(least(unasked("never")) + 20, unasked("cut"));
+  const Finished cut = run(with_free(least(unasked("never")) + 20, unasked("cut")));
   ASSERT_EQ(cut.code, 0) << cut.err;
   ASSERT_TRUE(std::regex_search(
       cut.err, chunk,
@@ -723,7 +683,7 @@ TEST_F(TrainProgram, MemoryThatDoesNotSufficeIsSaidWithWhatDoes) {
   const Finished resumed = resume("cut", {"--epochs", "2"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_TRUE(holds(resumed.err, "of " + chunk[1].str() + " images, so that activations"));
-  const Finished whole = with_free(4000, unasked("whole"));
+  const Finished whole = run(with_free(4000, unasked("whole")));
   EXPECT_EQ(whole.code, 0);
   EXPECT_FALSE(holds(whole.err, "do not fit")) << whole.err;
   EXPECT_FALSE(holds(whole.err, said)) << whole.err;
@@ -787,10 +747,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
     std::string words;
   };
   const auto data = [&](const std::string& name, std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"--data", "folder:" + in(name)};
-    words.insert(words.end(), small.begin(), small.end());
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined(joined({"--data", "folder:" + in(name)}, small), more);
   };
   const std::vector<Case> cases = {
       {data("nowhere"), 3, in("nowhere")},
@@ -858,8 +815,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--device", "gpu"}, 2, "cpu"},
   };
   for (const Case& each : cases) {
-    std::vector<std::string> words = command("out", each.more);
-    words.push_back("--quiet");
+    const std::vector<std::string> words = joined(command("out", each.more), {"--quiet"});
     std::string what;
     for (const std::string& word : each.more) what += word + " ";
     const Finished end = run(words);

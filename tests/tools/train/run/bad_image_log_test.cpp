@@ -25,8 +25,7 @@ class BadImageLogTest : public testing::Test {
     for (const char* name : {"data/train/c0/1.png", "data/train/c1/0.png", "data/train/c1/2.png"}) {
       folder_.write(name, "no picture");
     }
-    data_ = std::make_unique<Dataset>(
-        open_dataset("folder:" + (folder_.path() / "data").string(), Split::kTrain));
+    data_ = std::make_unique<Dataset>(open_dataset("folder:" + folder_.in("data"), Split::kTrain));
   }
 
   const PictureFolder folder_;
@@ -39,7 +38,7 @@ TEST_F(BadImageLogTest, WhatOneProcessMeetsAllKnow) {
   std::array<std::vector<std::string>, 2> listed;
   ThreadGroup::run(2, [&](ProcessGroup& processes) {
     const auto rank = static_cast<std::size_t>(processes.rank());
-    BadImageLog log(processes, *data_, (folder_.path() / std::to_string(rank)).string());
+    BadImageLog log(processes, *data_, folder_.in(std::to_string(rank)));
     std::vector<BadImage> mine;
     if (rank == 1) mine = {{5, "five", "five is broken"}, {1, "one", "one is broken"}};
     log.share(mine);

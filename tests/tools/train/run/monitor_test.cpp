@@ -53,13 +53,13 @@ class EpochOfBest : public ::testing::Test {
 
   void save(const std::string& name, const RunState& run) const {
     CheckpointWriter writer(ModelDescription(), run);
-    write_atomic((folder_.path() / name).string(), writer.finish());
+    write_atomic(folder_.in(name), writer.finish());
   }
   // Of a run that goes on from last.h5 as `run`, beside best_; what is said is in said_.
   std::int64_t epoch(const RunState& run) {
     save("best.h5", best_);
     said_.clear();
-    return epoch_of_best(run, Checkpoint((folder_.path() / "last.h5").string()), settings_, true,
+    return epoch_of_best(run, Checkpoint(folder_.in("last.h5")), settings_, true,
                          [&](const std::string& line) { said_ = line; });
   }
 

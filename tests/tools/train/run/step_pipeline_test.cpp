@@ -6,6 +6,7 @@
 #include "tests/data/picture_folder.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
+#include "tests/training/noise_batch.h"
 
 #include <optional>
 
@@ -14,16 +15,9 @@ namespace {
 
 constexpr int kSize = 16;
 
-TrainerOptions small_trainer() {
-  TrainerOptions options;
-  options.model.arch = "resnet20";
-  options.model.dim = 8;
-  options.model.crop = options.model.resize = kSize;
+TrainerOptions frozen_trainer() {
+  TrainerOptions options = small_trainer("contrastive", 4);
   options.batchnorm = BatchNormMode::kRunning;
-  options.loss = parse_loss("contrastive");
-  options.schedule.rate = 1e-3;
-  options.batch = 4;
-  options.classes = 2;
   return options;
 }
 
@@ -46,7 +40,7 @@ class StepPipelineTest : public testing::Test {
   std::optional<Dataset> data_;
   std::unique_ptr<Sampler> sampler_;
   const Context context_;
-  Trainer trainer_{context_, small_trainer()};
+  Trainer trainer_{context_, frozen_trainer()};
   RunState run_;
   std::optional<StepPipeline> steps_;
 };

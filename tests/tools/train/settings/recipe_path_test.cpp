@@ -20,9 +20,9 @@ TEST(RecipePath, AFileComesBeforeThoseThatComeAlong) {
   folder.write("mine.toml", "");
   const std::vector<std::filesystem::path> folders = {folder.path() / "none",
                                                       folder.path() / "along"};
-  const std::string mine = (folder.path() / "mine.toml").string();
+  const std::string mine = folder.in("mine.toml");
   EXPECT_EQ(find_recipe(mine, folders), mine);
-  const std::string along = (folder.path() / "along/omniglot.toml").string();
+  const std::string along = folder.in("along/omniglot.toml");
   EXPECT_EQ(find_recipe("omniglot", folders), along);
   EXPECT_EQ(find_recipe("omniglot.toml", folders), along);
   EXPECT_TRUE(holds(message_of<InputError>([&] { find_recipe("omnigot", folders); }),

@@ -61,7 +61,7 @@ TEST(SettingTable, WhatItWritesItReads) {
   const TemporaryFolder folder;
   folder.write("settings.toml", s.table.toml());
   Settings other;
-  other.table.apply(read_recipe((folder.path() / "settings.toml").string()), "settings.toml");
+  other.table.apply(read_recipe(folder.in("settings.toml")), "settings.toml");
   EXPECT_EQ(other.values.loss, s.values.loss);
   EXPECT_EQ(other.table.values(), s.table.values());
   EXPECT_TRUE(holds(s.table.toml(), "# Rest\nbatch = 128\n"));
@@ -122,7 +122,7 @@ TEST(SettingTable, RecipesThatCannotBeRead) {
   const TemporaryFolder folder;
   const auto read = [&](const char* text) {
     folder.write("x.toml", text);
-    return message_of<InputError>([&] { read_recipe((folder.path() / "x.toml").string()); });
+    return message_of<InputError>([&] { read_recipe(folder.in("x.toml")); });
   };
   EXPECT_TRUE(holds(read("lr = 1\nlr = 2\n"), "x.toml: line 2: "));
   EXPECT_TRUE(holds(read("a = 1\nb = \n"), "x.toml: line 2: "));
@@ -140,7 +140,7 @@ TEST(SettingTable, NamesOfManyPartsAreRefused) {
   const TemporaryFolder folder;
   const auto read = [&](const std::string& text) {
     folder.write("x.toml", text);
-    return message_of<InputError>([&] { read_recipe((folder.path() / "x.toml").string()); });
+    return message_of<InputError>([&] { read_recipe(folder.in("x.toml")); });
   };
   const auto name = [](int parts) {
     std::string text = "a";

@@ -4,11 +4,14 @@
 #include "data/sources/open_dataset.h"
 #include "data/spec.h"
 #include "engine/base/error.h"
+#include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/words.h"
 #include "tools/train/settings/train_flags.h"
 #include "tools/train/settings/train_options.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -224,7 +227,7 @@ TEST(TrainSettings, FlagsTakeTheirWholeRangesAndNoMore) {
       {"batches", {"0"}, {"-1"}},
       {"image-size", {"0", "8", "4096"}, {"-1", "1", "7", "4097"}},
       {"input-std", {"0.5"}, {"0"}},
-      {"workers", {"1", "256"}, {"0", "257"}},
+      {"workers", {"0", "256"}, {"-1", "257"}},
       {"cache", {"0"}, {"-1"}},
       {"max-bad", {"-1", "0", "7"}, {"-2"}},
       {"dim", {"1"}, {"0"}},
@@ -263,8 +266,7 @@ TEST(TrainSettings, FlagsTakeTheirWholeRangesAndNoMore) {
     TrainSettings settings;
     SettingTable table;
     add_train_options(flags, table, settings);
-    std::vector<std::string> words = kLeast;
-    words.insert(words.end(), {"--" + flag, value});
+    const std::vector<std::string> words = joined(kLeast, {"--" + flag, value});
     return message_if_any<UsageError>([&] { flags.parse(words); });
   };
   for (const Range& range : ranges) {
@@ -272,6 +274,19 @@ TEST(TrainSettings, FlagsTakeTheirWholeRangesAndNoMore) {
     for (const std::string& value : range.outside) {
       EXPECT_TRUE(holds(problem(range.flag, value), "--" + range.flag)) << range.flag << value;
     }
+  }
+}
+
+TEST(TrainSettings, AMeanOfLevelsIsNoted) {
+  for (const char* mean : {"0.5", "1", "0.485,120,0.406"}) {
+    const HeardNotes notes;
+    std::vector<std::string> words = kLeast;
+    words.insert(words.end(), {"--input-mean", mean});
+    const Parsed parsed(words);
+    const std::string all = fmt::format("{}", fmt::join(notes.lines, " "));
+    EXPECT_EQ(holds(all, "--input-mean 120: pixels are 0 to 1 here, not 0 to 255; 0.471 may be"),
+              std::string_view(mean).find(',') != std::string_view::npos)
+        << mean;
   }
 }
 
@@ -289,9 +304,8 @@ TEST(TrainSettings, NoFlagIsLeftOut) {
 }
 
 TEST(TrainSettings, RatesAndEpochsThatCannotBeNameTheirFlags) {
-  const auto refusal = [](std::vector<std::string> words) {
-    words.insert(words.end(), kLeast.begin(), kLeast.end());
-    return message_of<UsageError>([&] { const Parsed parsed(words); });
+  const auto refusal = [](const std::vector<std::string>& words) {
+    return message_of<UsageError>([&] { const Parsed parsed(joined(words, kLeast)); });
   };
   for (const char* flag : {"--beta1", "--beta2", "--momentum"}) {
     EXPECT_EQ(refusal({flag, "1"}),
@@ -312,13 +326,12 @@ TEST(TrainSettings, AFolderWhoseNameReadsAsAnOptionIsRefused) {
   });
   std::filesystem::current_path(before);
   EXPECT_TRUE(said.starts_with("folder:photos,val_classes=0.2: its absolute path ")) << said;
-  EXPECT_TRUE(holds(said, "lr=3,wd=1/photos holds a comma and a =")) << said;
+  EXPECT_TRUE(holds(said, "lr=3,wd=1/photos holds a comma and a ="));
 }
 
 TEST(TrainSettings, ImagesTooSmallForTheNetworkNameTheLeastSize) {
   const auto with = [](const char* arch, const char* size) {
-    std::vector<std::string> words = kLeast;
-    words.insert(words.end(), {"--arch", arch, "--image-size", size});
+    const std::vector<std::string> words = joined(kLeast, {"--arch", arch, "--image-size", size});
     return message_if_any<UsageError>([&] { const Parsed parsed(words); });
   };
   EXPECT_EQ(with("inception_v3", "74"), "--image-size 74: inception_v3 takes images of 75 or more");

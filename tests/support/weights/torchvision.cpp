@@ -1,4 +1,4 @@
-#include "tests/support/torchvision.h"
+#include "tests/support/weights/torchvision.h"
 
 #include <array>
 #include <cstddef>

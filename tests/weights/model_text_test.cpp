@@ -1,0 +1,92 @@
+// What a file of weights says about the network and its images.
+#include "weights/foreign/model_text.h"
+
+#include "tests/support/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rk {
+namespace {
+
+// Other programs resize without antialiasing unless told otherwise, so the text must say it. Older
+// files, which do not, are read in the same way.
+TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
+  const ModelDescription model;
+  EXPECT_TRUE(holds(model_text(model), R"("interpolation":"bilinear with antialiasing")"));
+  EXPECT_TRUE(
+      holds(input_text(model), "short side 256, bilinear with antialiasing, centre crop 224"));
+  ModelDescription square;
+  square.stretch = true;
+  EXPECT_TRUE(holds(input_text(square), "; stretched to 256 x 256, bilinear with"));
+  for (const char* text : {R"({"interpolation":"bilinear with antialiasing"})",
+                           R"({"interpolation":"bilinear"})", "{}"}) {
+    ModelDescription read;
+    read_model_text(text, read);
+    EXPECT_EQ(read.interpolation, "bilinear") << text;
+  }
+}
+
+TEST(ModelText, SaysTheHeadAndWhatIsReplaced) {
+  ModelDescription own;
+  own.pool = "gem";
+  own.gem_p = 4;
+  own.dim = 64;
+  own.crop = 96;
+  own.stretch = true;
+  own.upright = true;
+  EXPECT_EQ(head_text(own), "gem pooling with the exponent 4, an embedding of 64 numbers");
+  ModelDescription other;
+  other.pool = "max";
+  other.dim = 0;
+  other.stride_in_1x1 = true;
+  EXPECT_EQ(head_text(other),
+            "maximum pooling, no embedding layer; strides in the first 1x1 of a block");
+  EXPECT_EQ(
+      replaced_text(own, other),
+      "pool \"max\" in place of \"gem\", gem_p 3.0 in place of 4.0, stride_in_1x1 true in "
+      "place of false, crop 224 in place of 96, stretch false in place of true, exif \"ignore\" in "
+      "place of \"turn\"");
+  own.dim = 1;
+  own.source_sha256 = "of other weights";
+  ModelDescription same = own;
+  same.dim = 2;
+  same.source_sha256 = "";
+  EXPECT_EQ(replaced_text(own, same), "") << "the weights say these themselves";
+}
+
+TEST(ModelText, ComesBackAsItWent) {
+  ModelDescription model;
+  model.pool = "gem";
+  model.gem_p = 2.5;
+  model.stride_in_1x1 = true;
+  model.input_mean = {0.1, 0.2, 0.3};
+  model.input_std = {0.4, 0.5, 0.6};
+  model.input_scale = 3;
+  model.channel_order = "BGR";
+  model.resize = 232;
+  model.interpolation = "bicubic";
+  model.crop = 192;
+  model.stretch = true;
+  model.upright = true;
+  ModelDescription read;
+  read_model_text(model_text(model), read);
+  EXPECT_TRUE(read == model);
+}
+
+// What another program, or damage, made of a field leaves it as it was.
+TEST(ModelText, FieldsOfOtherTypesAreLeft) {
+  const ModelDescription usual;
+  const std::string texts[] = {R"({"crop":224.9,"resize":256.5,"input_std":[1,2,3,4,5]})",
+                               R"({"crop":1e300,"input_mean":[1,2],"stretch":1,"pool":7})",
+                               std::string("{\"pool\":\"max\"}\0x", 16), "[1", ""};
+  for (const std::string& text : texts) {
+    ModelDescription read;
+    read_model_text(text, read);
+    EXPECT_TRUE(read == usual) << text;
+  }
+}
+
+}  // namespace
+}  // namespace rk
