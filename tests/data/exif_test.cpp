@@ -1,12 +1,12 @@
 // Tests of the EXIF orientation: on files made from parts, against a plain reader that throws at
 // every end, and on hostile bytes in memory that ends where the file does.
 #include "data/images/exif.h"
-#include "engine/base/sanitizers.h"
 
 #include "data/images/encode_png.h"
 #include "data/sources/open_dataset.h"
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/sanitizers.h"
 #include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tests/data/picture_folder.h"

@@ -1,7 +1,7 @@
 // The search for libraries on made-up machines, each a folder.
 #include "engine/driver/libraries.h"
-#include "engine/driver/required_library.h"
 
+#include "engine/driver/required_library.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 

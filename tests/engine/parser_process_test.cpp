@@ -1,9 +1,9 @@
 #include "engine/system/parser_process.h"
-#include "engine/base/text_of.h"
 
 #include "engine/base/error.h"
 #include "engine/base/packed_values.h"
 #include "engine/base/sanitizers.h"
+#include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tests/support/messages.h"
 

@@ -1,8 +1,8 @@
 // Evaluations through the GPU's code, on the emulated GPU, against those on the CPU.
 #include "retrieval/evaluate.h"
-#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "retrieval/passes/gpu_score_pass.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/retrieval/brute_force.h"

@@ -1,9 +1,9 @@
 // A report's charts must draw the numbers that they are said to draw.
 #include "retrieval/report/figures.h"
-#include "engine/base/integers.h"
 
 #include "data/images/encode_jpeg.h"
 #include "data/images/resize.h"
+#include "engine/base/integers.h"
 #include "retrieval/report/html.h"
 #include "retrieval/report/thumbnails.h"
 #include "tests/support/messages.h"

@@ -1,8 +1,8 @@
 // The report must be complete, true, and harmless whatever files and classes are called.
 #include "retrieval/report/report.h"
-#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "engine/device/context.h"
 #include "retrieval/report/confusions.h"
 #include "retrieval/report/html.h"

@@ -1,7 +1,7 @@
 #include "training/model_io.h"
-#include "engine/base/integers.h"
 
 #include "engine/base/error.h"
+#include "engine/base/integers.h"
 #include "tests/support/messages.h"
 #include "tests/support/parameter_id.h"
 #include "tests/support/temporary_folder.h"

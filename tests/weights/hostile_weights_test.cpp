@@ -1,11 +1,9 @@
 // Files of weights that are damaged, misleading or no weights at all: each must be refused in one
 // line, no code in them may ever run, and none may make a program take more memory than max(2 x the
 // file's size, 1 GB).
-#include "engine/base/sanitizers.h"
-#include "weights/foreign/network_weights.h"
-
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/sanitizers.h"
 #include "engine/base/text_of.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/messages.h"
@@ -14,6 +12,7 @@
 #include "tests/support/weights/raw_hdf5.h"
 #include "tests/support/weights/torch_writer.h"
 #include "weights/checkpoint.h"
+#include "weights/foreign/network_weights.h"
 #include "weights/hdf5/file.h"
 
 #include <hdf5.h>

@@ -1,13 +1,12 @@
 // Reading PyTorch's files: random tensors in all three containers must equal what plain loops give.
-#include "engine/base/shape.h"
-#include "weights/tensor_files/tensor_file.h"
-
 #include "engine/base/error.h"
 #include "engine/base/random.h"
+#include "engine/base/shape.h"
 #include "tests/support/messages.h"
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/weights/torch_writer.h"
+#include "weights/tensor_files/tensor_file.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,4 @@
 #include "tools/cli/cli.h"
-#include "tools/cli/flags/shell_word.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
@@ -8,6 +7,7 @@
 #include "engine/system/signals.h"
 #include "tools/cli/flags/command_line.h"
 #include "tools/cli/flags/program_names.h"
+#include "tools/cli/flags/shell_word.h"
 #include "tools/cli/flags/threads.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"

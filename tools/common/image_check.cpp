@@ -1,11 +1,11 @@
 #include "tools/common/image_check.h"
-#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/integers.h"
 #include "engine/base/note.h"
 #include "engine/base/parallel.h"
+#include "engine/base/printable.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "tools/cli/cli.h"

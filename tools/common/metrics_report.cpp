@@ -1,7 +1,7 @@
 #include "tools/common/metrics_report.h"
-#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
+#include "engine/base/printable.h"
 #include "retrieval/metric_text.h"
 #include "tools/cli/cli.h"
 

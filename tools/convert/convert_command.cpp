@@ -1,9 +1,9 @@
 #include "tools/convert/convert_command.h"
-#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/printable.h"
 #include "engine/system/read_file.h"
 #include "engine/system/signals.h"
 #include "tools/cli/flags/colour_values.h"

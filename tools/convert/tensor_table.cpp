@@ -1,6 +1,6 @@
 #include "tools/convert/tensor_table.h"
-#include "engine/base/printable.h"
 
+#include "engine/base/printable.h"
 #include "engine/base/shape.h"
 #include "engine/system/signals.h"
 #include "tools/cli/cli.h"

@@ -1,8 +1,8 @@
 #include "tools/eval/compare.h"
-#include "engine/base/printable.h"
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/printable.h"
 #include "retrieval/metric_text.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/json_file.h"
@@ -100,8 +100,7 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
   }
   print(
       "\nWhich of these two networks is better on such pictures. Another seed of either training "
-      "may "
-      "differ by more: compare losses over several (docs/metrics.md).\n");
+      "may differ by more: compare losses over several (docs/metrics.md).\n");
   print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", "", "A", "B", "B - A",
         100 * confidence);
   for (const Compared& row : rows) {

@@ -1,8 +1,8 @@
 #include "tools/eval/statistics.h"
-#include "engine/base/printable.h"
 
 #include "engine/base/english.h"
 #include "engine/base/integers.h"
+#include "engine/base/printable.h"
 #include "engine/system/signals.h"
 #include "retrieval/metric_text.h"
 #include "retrieval/passes/largest_score.h"

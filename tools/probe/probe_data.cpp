@@ -1,11 +1,11 @@
 #include "tools/probe/probe_data.h"
-#include "engine/base/printable.h"
 
 #include "data/images/exif.h"
 #include "data/sources/open_dataset.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/integers.h"
+#include "engine/base/printable.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"

@@ -1,5 +1,4 @@
 #include "tools/probe/probe_image.h"
-#include "engine/base/printable.h"
 
 #include "data/images/augment.h"
 #include "data/images/decode.h"
@@ -8,6 +7,7 @@
 #include "data/images/transform.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "tools/cli/flags/colour_values.h"
 #include "tools/cli/flags/image_size.h"
 #include "tools/cli/json_file.h"

@@ -1,7 +1,7 @@
 #include "tools/probe/probe_loss.h"
-#include "engine/base/printable.h"
 
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "engine/system/signals.h"
 #include "retrieval/files/array_file.h"
 #include "tools/cli/json_file.h"

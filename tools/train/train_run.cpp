@@ -1,11 +1,11 @@
 #include "tools/train/train_run.h"
-#include "engine/base/printable.h"
-#include "engine/system/usable_cores.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/printable.h"
 #include "engine/system/signals.h"
+#include "engine/system/usable_cores.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/progress.h"

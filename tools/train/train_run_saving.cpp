@@ -1,9 +1,9 @@
 // What a run saves, and how it ends before its last epoch: by a signal, an error or divergence.
-#include "tools/cli/flags/shell_word.h"
 #include "tools/train/train_run.h"
 
 #include "engine/base/error.h"
 #include "engine/system/signals.h"
+#include "tools/cli/flags/shell_word.h"
 #include "tools/cli/messages.h"
 #include "tools/train/run/resume.h"
 

@@ -1,17 +1,17 @@
 #include "tools/cli/cli.h"
-#include "engine/base/printable.h"
-#include "tools/cli/flags/command_line.h"
-#include "tools/cli/flags/shell_word.h"
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/printable.h"
 #include "engine/system/signals.h"
 #include "engine/system/usable_cores.h"
 #include "tests/support/messages.h"
 #include "tests/support/program_run.h"
 #include "tests/support/temporary_folder.h"
+#include "tools/cli/flags/command_line.h"
 #include "tools/cli/flags/program_names.h"
+#include "tools/cli/flags/shell_word.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

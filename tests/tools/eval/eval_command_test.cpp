@@ -1,7 +1,7 @@
 #include "tools/eval/eval_command.h"
-#include "engine/base/sanitizers.h"
 
 #include "engine/base/random.h"
+#include "engine/base/sanitizers.h"
 #include "retrieval/files/embeddings_file.h"
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/child_process.h"

@@ -1,11 +1,11 @@
 #include "tools/probe/probe_image.h"
-#include "tests/support/read_image.h"
 
 #include "data/images/augment.h"
 #include "data/images/decode.h"
 #include "data/images/transform.h"
 #include "tests/data/rotated_png.h"
 #include "tests/support/goldens/image_goldens.h"
+#include "tests/support/read_image.h"
 #include "tests/support/words.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/architectures/registry.h"

@@ -1,5 +1,4 @@
 #include "tools/cli/flags/command_line.h"
-#include "tools/cli/flags/shell_word.h"
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
@@ -7,6 +6,7 @@
 #include "tools/cli/flags/help_format.h"
 #include "tools/cli/flags/other_names.h"
 #include "tools/cli/flags/program_names.h"
+#include "tools/cli/flags/shell_word.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -36,23 +36,32 @@ std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
 std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& gallery) {
   if (!queries.cameras.empty() && !gallery.cameras.empty()) return 0;
   const bool by_path = !queries.paths.empty() && !gallery.paths.empty();
-  using Picture = std::pair<std::int64_t, std::string>;  // the label, and what tells it
-  const auto what_is = [&](const EmbeddingSet& set, std::int64_t row) -> Picture {
+  const auto paths_of = [&](const EmbeddingSet& set) {
+    std::vector<std::string> paths;
+    for (std::int64_t i = 0; by_path && i < set.count(); ++i) {
+      paths.push_back(recorded_path(set, i));
+    }
+    return paths;
+  };
+  const std::vector<std::string> of_queries = paths_of(queries), of_gallery = paths_of(gallery);
+  using Picture = std::pair<std::int64_t, std::string_view>;  // the label, and what tells it
+  const auto what_is = [&](const EmbeddingSet& set, const std::vector<std::string>& paths,
+                           std::int64_t row) -> Picture {
     const std::int64_t label = set.labels[at(row)];
-    if (by_path) return {label, recorded_path(set, row)};
+    if (by_path) return {label, paths[at(row)]};
     const std::span<const std::byte> bytes = std::as_bytes(set.values().subspan(
         static_cast<std::size_t>(row * set.dim), static_cast<std::size_t>(set.dim)));
-    return {label, std::string(text_of(bytes))};
+    return {label, text_of(bytes)};
   };
   const auto hash = [](const Picture& picture) {
-    return std::hash<std::string>()(picture.second) ^ std::hash<std::int64_t>()(picture.first);
+    return std::hash<std::string_view>()(picture.second) ^ std::hash<std::int64_t>()(picture.first);
   };
   // Queries not found yet.
   std::unordered_map<Picture, std::int64_t, decltype(hash)> missing(0, hash);
-  for (std::int64_t i = 0; i < queries.count(); ++i) ++missing[what_is(queries, i)];
+  for (std::int64_t i = 0; i < queries.count(); ++i) ++missing[what_is(queries, of_queries, i)];
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < gallery.count(); ++i) {
-    const auto met = missing.find(what_is(gallery, i));
+    const auto met = missing.find(what_is(gallery, of_gallery, i));
     if (met != missing.end()) count += std::exchange(met->second, 0);
   }
   return count;
@@ -66,19 +75,20 @@ std::int64_t count_classes(const EmbeddingSet& set) {
 }
 
 std::string recorded_path(const EmbeddingSet& set, std::int64_t row) {
-  return (fs::path(set.paths_from) / set.paths[at(row)]).lexically_normal().string();
+  const fs::path from = set.paths_from.empty() ? fs::current_path() : fs::path(set.paths_from);
+  return (from / set.paths[at(row)]).lexically_normal().string();
 }
 
 std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   const std::string& path = rows.set.paths[at(row)];
-  const std::string recorded = recorded_path(rows.set, row);
+  const std::string& from = rows.set.paths_from;
   std::error_code ignored;
-  const bool of_here = rows.set.paths_from == fs::current_path(ignored);
-  if (of_here && fs::exists(path, ignored)) return path;
+  const bool from_here = from.empty() || from == fs::current_path(ignored);
+  const std::string recorded = from_here ? path : recorded_path(rows.set, row);
+  if (!from.empty() && fs::exists(recorded, ignored)) return recorded;
   const fs::path file = file_and_name(rows.name).file;
-  for (const fs::path& place : {rows.set.paths_from.empty() ? fs::path() : fs::path(recorded),
-                                file.parent_path() / path, fs::path(path)}) {
-    if (!place.empty() && fs::exists(place, ignored)) return place.string();
+  for (const fs::path& place : {file.parent_path() / path, fs::path(path)}) {
+    if (fs::exists(place, ignored)) return place.string();
   }
   return recorded;
 }

@@ -59,7 +59,8 @@ template <class F> auto with_views(const EvaluatedRows& rows, F&& f) {
 // there, or the file does not say, it is looked for from the file's own folder, then from here.
 std::string picture_path(const DescribedRows& rows, std::int64_t row);
 
-// Where a row's picture was when it was embedded: an absolute path, as far as that is known.
+// Where a row's picture was when it was embedded, as an absolute path; taken to be from here if the
+// file does not say.
 std::string recorded_path(const EmbeddingSet& set, std::int64_t row);
 
 // The number of classes that occur.

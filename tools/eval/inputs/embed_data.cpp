@@ -1,5 +1,4 @@
 #include "tools/eval/inputs/embed_data.h"
-#include "tools/cli/flags/shell_word.h"
 
 #include "data/sources/known_classes.h"
 #include "data/sources/open_dataset.h"
@@ -8,6 +7,7 @@
 #include "engine/base/note.h"
 #include "engine/system/signals.h"
 #include "retrieval/files/embeddings_file.h"
+#include "tools/cli/flags/shell_word.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/progress.h"
 #include "tools/common/image_check.h"

@@ -1,7 +1,7 @@
 #include "tools/train/settings/setting_table.h"
-#include "engine/base/printable.h"
 
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 #include "tools/cli/cli.h"
