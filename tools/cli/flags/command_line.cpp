@@ -91,12 +91,12 @@ std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::
   for (const CLI::App* sub : app.get_subcommands(nullptr)) {
     if (argc > 1 && sub->get_name() == argv[1]) inner = sub;
   }
-  std::vector<std::string> words;
-  std::map<const CLI::Option*, std::vector<std::string>> lists;
+  std::vector<std::vector<std::string>> parts;      // each a flag with what belongs to it
+  std::map<const CLI::Option*, std::size_t> lists;  // their places among the parts
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--") {  // what follows are no flags
-      words.insert(words.end(), argv + i, argv + argc);
+      parts.emplace_back(argv + i, argv + argc);
       break;
     }
     const std::string name = word.substr(0, word.find('='));
@@ -108,14 +108,13 @@ std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::
     const bool list = flag != nullptr && flag->get_delimiter() != '\0';
     while (list && i + 1 < argc && !looks_like_a_flag(argv[i + 1])) given.emplace_back(argv[++i]);
     if (list) {
-      lists[flag] = std::move(given);
-    } else {
-      words.insert(words.end(), given.begin(), given.end());
+      const auto [place, first] = lists.try_emplace(flag, parts.size());
+      if (!first) parts[std::exchange(place->second, parts.size())].clear();
     }
+    parts.push_back(std::move(given));
   }
-  // In front, where no "--" stands before them; behind the subcommand.
-  auto at = words.begin() + (inner != &app ? 1 : 0);
-  for (const auto& [flag, given] : lists) at = words.insert(at, given.begin(), given.end());
+  std::vector<std::string> words;
+  for (const auto& part : parts) words.insert(words.end(), part.begin(), part.end());
   return words;
 }
 

@@ -1,8 +1,8 @@
 // The flags of a program: names, variables, checks of values, help.
 //
-// The only interface to the command-line library. Its headers compile code and static objects into
-// every file that includes them, which takes seconds each; this header only declares two of its
-// classes.
+// The command-line library is included in this folder's .cpp files alone: its headers compile code
+// and static objects into every file that includes them, which takes seconds each. This header only
+// declares two of its classes.
 //
 //   flags.add("--batch", batch_, "images a step").check(in_range(2, 1 << 16));
 #pragma once
