@@ -16,8 +16,8 @@ namespace rk {
 // rest is in no particular order.
 std::vector<std::int64_t> random_order(std::int64_t n, std::int64_t take, CounterRandom random);
 
-// The random order of 0..n-1 in each pass of an epoch. That of the last pass asked for is kept,
-// because it takes as long to draw as a batch has others before it. Thread-safe.
+// The random order of 0..n-1 in each pass of an epoch. That of the last pass asked for is kept:
+// drawn anew for each batch, a pass would take time quadratic in n. Thread-safe.
 class PassOrder {
  public:
   PassOrder(std::int64_t n, std::uint64_t seed, RandomUse use) : n_(n), seed_(seed), use_(use) {}
