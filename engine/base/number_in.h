@@ -13,9 +13,8 @@ namespace rk {
 // finite.
 template <class T> std::optional<T> number_in(std::string_view text) {
   T value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
   if constexpr (std::is_floating_point_v<T>) {
     if (!std::isfinite(value)) return std::nullopt;
   }
