@@ -138,7 +138,7 @@ DeviceRequest parse_device(std::string_view text) {
   constexpr std::string_view kIndexed = "cuda:";
   if (text.starts_with(kIndexed) && text.size() <= kIndexed.size() + 3) {
     const std::optional<int> index = number_in<int>(text.substr(kIndexed.size()));
-    if (index && *index >= 0) return {Kind::kCuda, *index};
+    if (index && *index >= 0) return {Kind::kCuda, index};
   }
   fail<UsageError>("--device {}: no such device; use auto, cpu, cuda or cuda:0", text);
 }

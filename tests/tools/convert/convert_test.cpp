@@ -231,8 +231,9 @@ TEST_F(Convert, QuietIsSilentButForWhatIsAskedToBeShown) {
 
 TEST_F(Convert, WhatIsRefusedLeavesTheOutputAsItWas) {
   folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
-  const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& why) {
-    const Finished done = run("convert", std::move(arguments));
+  const auto refused = [&](const std::vector<std::string>& arguments, int code,
+                           const std::string& why) {
+    const Finished done = run("convert", arguments);
     EXPECT_EQ(done.code, code) << done.err;
     EXPECT_TRUE(holds(done.err, why));
     EXPECT_EQ(std::count(done.err.begin(), done.err.end(), '\n'), 1) << done.err;

@@ -43,7 +43,7 @@ TEST_F(PapersPage, EveryCommandIsTaken) {
       return at[1];
     };
     words[0] = RK_BIN "/train";
-    const std::string data = value("--data");
+    const std::string& data = value("--data");
     const std::size_t options = std::min(data.find(','), data.size());
     value("--data") = "folder:" + in("set") + data.substr(options);
     // No weights are here: batch norm would be frozen with them.

@@ -746,7 +746,7 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
     int code;
     std::string words;
   };
-  const auto data = [&](const std::string& name, std::vector<std::string> more = {}) {
+  const auto data = [&](const std::string& name, const std::vector<std::string>& more = {}) {
     return joined(joined({"--data", "folder:" + in(name)}, small), more);
   };
   const std::vector<Case> cases = {

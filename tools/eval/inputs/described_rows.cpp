@@ -84,7 +84,7 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   const std::string& from = rows.set.paths_from;
   std::error_code ignored;
   const bool from_here = from.empty() || from == fs::current_path(ignored);
-  const std::string recorded = from_here ? path : recorded_path(rows.set, row);
+  std::string recorded = from_here ? path : recorded_path(rows.set, row);
   if (!from.empty() && fs::exists(recorded, ignored)) return recorded;
   const fs::path file = file_and_name(rows.name).file;
   for (const fs::path& place : {file.parent_path() / path, fs::path(path)}) {
