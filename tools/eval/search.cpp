@@ -100,18 +100,26 @@ nlohmann::json results_of(const EvaluatedRows& searched, const Neighbours& found
   return out;
 }
 
-// The number of queries that are a picture of the index, by what their paths lead to.
-std::int64_t count_in_index(const DescribedRows& queries, const DescribedRows& index) {
-  const auto real = [](const std::string& path) {
-    std::error_code ignored;
-    return std::filesystem::weakly_canonical(path, ignored).string();
-  };
-  std::unordered_set<std::string> there;
-  for (std::int64_t row = 0; row < std::ssize(index.set.paths); ++row) {
-    there.insert(real(picture_path(index, row)));
+// The number of queries that are a picture of the index: by where it was embedded from, or, through
+// links or after a move, as one that was found. Files of other rows are not looked at.
+std::int64_t count_in_index(const EvaluatedRows& searched, const Neighbours& found) {
+  const DescribedRows& index = *searched.gallery;
+  if (index.set.paths.empty()) return 0;
+  std::unordered_set<std::string> recorded;
+  for (std::int64_t row = 0; row < index.count(); ++row) {
+    recorded.insert(recorded_path(index.set, row));
   }
-  return std::ranges::count_if(queries.set.paths,
-                               [&](const std::string& path) { return there.contains(real(path)); });
+  std::int64_t count = 0;
+  for (std::int64_t q = 0; q < found.queries(); ++q) {
+    const std::string& query = searched.queries.set.paths[at(q)];
+    const auto is_query = [&](const Neighbour& each) {
+      std::error_code ignored;
+      return std::filesystem::equivalent(picture_path(index, each.row), query, ignored);
+    };
+    count += recorded.contains(recorded_path(searched.queries.set, q)) ||
+             std::ranges::any_of(found.of(q), is_query);
+  }
+  return count;
 }
 
 FoundPictures page_of_search(const EvaluatedRows& searched, const Neighbours& found) {
@@ -190,7 +198,7 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   const Neighbours found = find_neighbours(context, searched, {.topk = neighbours.topk}, common);
 
   nlohmann::json results = results_of(searched, found);
-  if (const std::int64_t held = count_in_index(searched.queries, *searched.gallery); held > 0) {
+  if (const std::int64_t held = count_in_index(searched, found); held > 0) {
     notes.add(
         found.queries() == 1
             ? fmt::format("{}: holds the picture of --query, which finds itself", options.index)
