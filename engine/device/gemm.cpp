@@ -4,6 +4,7 @@
 #include "engine/device/buffer.h"
 #include "engine/device/cuda/context.h"
 #include "engine/device/onednn.h"
+#include "engine/device/onednn_versions.h"
 
 #include <new>
 
@@ -18,6 +19,13 @@ Descriptor described(std::int64_t rows, std::int64_t columns, std::int64_t strid
   using Dims = dnnl::memory::dims;
   if (transposed) return {{columns, rows}, kFloat, Dims{1, stride}};
   return {{rows, columns}, kFloat, Dims{stride, 1}};
+}
+
+// Whether a vector of the product has other numbers between its own: oneDNN 3.7 takes them for its
+// own where it multiplies a matrix by a vector.
+bool has_gapped_vector(const MatrixProduct<float>& product) {
+  const auto gapped = [](const auto& matrix) { return matrix.columns == 1 && matrix.stride > 1; };
+  return gapped(product.a) || gapped(product.b) || gapped(product.c);
 }
 
 void check(const MatrixProduct<float>& product) {
@@ -55,12 +63,12 @@ void gemm(const Context& context, const MatrixProduct<float>& product) {
   }
 }
 
-// On a GPU cuBLAS's product; on the CPU oneDNN's, with its scratchpad.
+// gemm() where that needs no preparation; otherwise oneDNN's primitive, with its scratchpad.
 struct PreparedGemm::Impl {
   Impl(const Context& context, const MatrixProduct<float>& p) {
     check(p);
-    if (context.on_gpu()) {
-      cuda = &context.cuda();
+    if (context.on_gpu() || has_gapped_vector(p)) {
+      unprepared = &context;
       product = p;
       return;
     }
@@ -84,8 +92,7 @@ struct PreparedGemm::Impl {
       post.append_sum(1.0F);
       attributes.set_post_ops(post);
     }
-    const dnnl::matmul::primitive_desc plan(dnnl::matmul::desc(first, second, result), attributes,
-                                            onednn.engine);
+    const auto plan = onednn_plan<dnnl::matmul>(onednn.engine, attributes, first, second, result);
     scratch = Buffer(plan.scratchpad_desc().get_size());
     on_cpu = BoundPrimitive(onednn, dnnl::matmul(plan),
                             {{DNNL_ARG_SRC, first, const_cast<float*>(a.data)},
@@ -94,7 +101,7 @@ struct PreparedGemm::Impl {
                              {DNNL_ARG_SCRATCHPAD, plan.scratchpad_desc(), scratch.data()}});
   }
 
-  const CudaContext* cuda = nullptr;
+  const Context* unprepared = nullptr;
   MatrixProduct<float> product{};
   Buffer scratch;
   BoundPrimitive on_cpu;
@@ -108,7 +115,7 @@ PreparedGemm::PreparedGemm(PreparedGemm&&) noexcept = default;
 PreparedGemm& PreparedGemm::operator=(PreparedGemm&&) noexcept = default;
 
 void PreparedGemm::run() const {
-  if (impl_->cuda != nullptr) return impl_->cuda->gemm(impl_->product);
+  if (impl_->unprepared != nullptr) return gemm(*impl_->unprepared, impl_->product);
   impl_->on_cpu.run();
 }
 

@@ -4,6 +4,7 @@
 #include "engine/base/integers.h"
 #include "engine/base/random.h"
 #include "engine/device/onednn.h"
+#include "engine/device/onednn_versions.h"
 
 #include <algorithm>
 #include <cstring>
@@ -79,7 +80,7 @@ TileProduct::TileProduct(const Context& context, std::int64_t rows, std::int64_t
     const Descriptor b({depth, columns}, kFloat, Tag::any);
     const Descriptor b_rows({depth, columns}, kFloat, Tag::ba);
     const Descriptor c({rows, columns}, kFloat, Tag::ab);
-    const dnnl::matmul::primitive_desc plan(dnnl::matmul::desc(a, b, c), attributes, engine);
+    const auto plan = onednn_plan<dnnl::matmul>(engine, attributes, a, b, c);
     const dnnl::reorder::primitive_desc packing(engine, b_rows, engine, plan.weights_desc(),
                                                 attributes);
     state_->product = dnnl::matmul(plan);

@@ -1,6 +1,7 @@
 #include "layers/onednn/convolution.h"
 
 #include "engine/device/onednn.h"
+#include "engine/device/onednn_versions.h"
 #include "kernels/cpu/elementwise.h"
 #include "layers/onednn/convolution_block.h"
 #include "layers/onednn/image_desc.h"
@@ -16,6 +17,7 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 constexpr auto kFloat = memory::data_type::f32;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 // An accumulating input gradient is computed in slices of about this size: half of a typical
 // level-2 cache, so that the addition reads each slice from cache.
 constexpr std::size_t kSliceBytes = std::size_t{2} << 20;
@@ -31,7 +33,7 @@ memory::desc weight_desc(const ConvolutionGeometry& g) {
   return {{s[0], s[1], s[2], s[3]}, kFloat, tag};
 }
 
-memory::desc any(const memory::desc& desc) { return {desc.dims(), kFloat, Tag::any}; }
+memory::desc any(const memory::desc& desc) { return {onednn_dims(desc), kFloat, Tag::any}; }
 
 // A pass's workspace: copies of tensors that it computes in another layout than they are stored in
 // (null: the same layout), and the library's scratchpad.
@@ -130,6 +132,14 @@ struct OneDnnConvolution::Impl {
     return images;
   }
 
+  dnnl::convolution_forward::primitive_desc forward_hint(const memory::desc& x,
+                                                         const memory::desc& w,
+                                                         const memory::desc& y) const {
+    return onednn_plan<dnnl::convolution_forward>(onednn.engine, {},
+                                                  dnnl::prop_kind::forward_training, kDirect, x, w,
+                                                  y, stride(), padding(), padding());
+  }
+
   dnnl::convolution_backward_data::primitive_desc make_data() const {
     const std::int64_t images = slice_images();
     const memory::desc xd = computed_x(images);
@@ -137,16 +147,10 @@ struct OneDnnConvolution::Impl {
     // only the library's reference code, a hundred times slower.
     const memory::desc computed = computed_y(images);
     const memory::desc yd = g.order.kind == WeightOrder::Kind::kStem ? any(computed) : computed;
-    const dnnl::primitive_attr attributes = user_scratchpad();
-    const dnnl::convolution_forward::primitive_desc hint(
-        {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, xd,
-         any(stored_weight), yd, stride(), padding(), padding()},
-        onednn.engine);
-    return {{dnnl::algorithm::convolution_direct, xd, any(stored_weight), yd, stride(), padding(),
-             padding()},
-            attributes,
-            onednn.engine,
-            hint};
+    const auto hint = forward_hint(xd, any(stored_weight), yd);
+    return onednn_backward_plan<dnnl::convolution_backward_data>(
+        onednn.engine, user_scratchpad(), hint, kDirect, xd, any(stored_weight), yd, stride(),
+        padding(), padding());
   }
 
   bool moves_dx() const { return x_desc() != stored_x(g.x[0]); }
@@ -222,29 +226,27 @@ void OneDnnConvolution::Impl::build(const ConvolutionGeometry& geometry, const E
   const memory::desc w = plain ? any(stored_weight) : stored_weight;
   const auto kind =
       wants.backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-  const auto direct = dnnl::algorithm::convolution_direct;
 
   dnnl::primitive_attr attributes = user_scratchpad();
   dnnl::post_ops post;
   if (wants.residual) post.append_binary(dnnl::algorithm::binary_add, y);
-  if (wants.relu) post.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+  if (wants.relu) append_relu(post);
   attributes.set_post_ops(post);
+  const auto plan_forward = [&](const auto&... operands) {
+    forward_pd = onednn_plan<dnnl::convolution_forward>(
+        onednn.engine, attributes, kind, kDirect, operands..., stride(), padding(), padding());
+  };
   if (wants.bias) {
-    const memory::desc bias({g.y[3]}, kFloat, Tag::x);
-    forward_pd = {
-        {kind, direct, x, w, bias, y, stride(), padding(), padding()}, attributes, onednn.engine};
+    plan_forward(x, w, memory::desc({g.y[3]}, kFloat, Tag::x), y);
   } else {
-    forward_pd = {
-        {kind, direct, x, w, y, stride(), padding(), padding()}, attributes, onednn.engine};
+    plan_forward(x, w, y);
   }
   if (!wants.backward) return;
   weights_block = errs_on_few_channels(g) ? convolution_block() : 0;
   const memory::desc wx = weights_x_desc(), wy = weights_y_desc();
-  const dnnl::convolution_forward::primitive_desc hint(
-      {dnnl::prop_kind::forward_training, direct, wx, w, wy, stride(), padding(), padding()},
-      onednn.engine);
-  weights_pd = {
-      {direct, wx, w, wy, stride(), padding(), padding()}, user_scratchpad(), onednn.engine, hint};
+  weights_pd = onednn_backward_plan<dnnl::convolution_backward_weights>(
+      onednn.engine, user_scratchpad(), forward_hint(wx, w, wy), kDirect, wx, w, wy, stride(),
+      padding(), padding());
   if (use.wanted) data_pd = make_data();
 }
 

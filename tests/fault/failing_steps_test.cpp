@@ -19,26 +19,35 @@ class FailingSteps : public TrainProgram {
   static constexpr const char* kNothingAsked =
       "oneDNN asks for no memory within a step on this processor";
 
+  // oneDNN's requests for memory: every step makes equally many, and nothing between steps any.
+  struct Requests {
+    int before;   // the first step
+    int in_step;  // 0: on this processor oneDNN's products take all their memory beforehand
+  };
+
   static std::string no_memory(int request) {
     return fmt::format("memory,{},1,{},libdnnl", request, ENOMEM);
   }
-  // Does the undisturbed run and returns oneDNN's requests for memory in a step: every step makes
-  // equally many, and nothing between the steps makes any. 0: on this processor oneDNN's products
-  // take all their memory beforehand.
-  int requests_of_a_step(const Words& more) const {
-    const Words words = with_faults(command("straight", more, kBatches), no_memory(1'000'000'000));
+  int requests_of(const std::string& name, const Words& more) const {
+    const Words words = with_faults(command(name, more, kBatches), no_memory(1'000'000'000));
     EXPECT_EQ(run(joined({"/usr/bin/env", "RK_COUNTS=" + in("counts")}, words)).code, 0);
-    const int all = std::stoi(file_text(in("counts")));
-    EXPECT_EQ(all % kSteps, 0);
-    return all / kSteps;
+    return std::stoi(file_text(in("counts")));
+  }
+  // Does the undisturbed run, and one of half its steps.
+  Requests counted_requests(const Words& more) const {
+    const int all = requests_of("straight", more);
+    const int later = all - requests_of("half", joined(more, {"--epochs", "1"}));
+    EXPECT_EQ(later % kBatches, 0);
+    return {all - 2 * later, later / kBatches};
   }
   // Lets step number `step` (from 1) fail at its last request. `saved`: the step of the last save
   // before, 0 if there is none.
-  void fail(int step, int requests, std::int64_t saved, const Words& more) const {
+  void fail(int step, const Requests& requests, std::int64_t saved, const Words& more) const {
     SCOPED_TRACE(fmt::format("step {}, saved {}", step, saved));
     fs::remove_all(in("run"));
     const Words words = command("run", more, kBatches);
-    const Finished failed = run(with_faults(words, no_memory(step * requests - 1)));
+    const Finished failed =
+        run(with_faults(words, no_memory(requests.before + step * requests.in_step - 1)));
     EXPECT_EQ(failed.code, 5) << failed.err;
     EXPECT_TRUE(holds(failed.err, "\nerror: out of memory; end what else runs here"));
     EXPECT_EQ(failed.err.find("error: "), failed.err.rfind("error: ")) << failed.err;
@@ -59,16 +68,16 @@ class FailingSteps : public TrainProgram {
 };
 
 TEST_F(FailingSteps, LeaveTheLastSaveToGoOnFrom) {
-  const int requests = requests_of_a_step({});
-  if (requests == 0) GTEST_SKIP() << kNothingAsked;
+  const Requests requests = counted_requests({});
+  if (requests.in_step == 0) GTEST_SKIP() << kNothingAsked;
   fail(1, requests, 0, {});
   fail(kBatches + 2, requests, kBatches, {});
 }
 
 TEST_F(FailingSteps, LoseNoOtherStepWhereEachIsSaved) {
   const Words often = {"--save-every", "0.000001"};
-  const int requests = requests_of_a_step(often);
-  if (requests == 0) GTEST_SKIP() << kNothingAsked;
+  const Requests requests = counted_requests(often);
+  if (requests.in_step == 0) GTEST_SKIP() << kNothingAsked;
   for (const int step : {2, kSteps}) fail(step, requests, step - 1, often);
 }
 

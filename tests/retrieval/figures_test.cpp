@@ -17,6 +17,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string_view>
 
 namespace rk {
 namespace {
@@ -89,7 +90,7 @@ std::string named(const Report& report, const ReportedRun& run, const std::strin
   return report.runs.size() > 1 ? run.name + ", " + what : what;
 }
 
-const Series& series_of(const Chart& chart, const std::string& name) {
+const Series& series_of(const Chart& chart, std::string_view name) {
   const auto found = std::ranges::find(chart.series, name, &Series::name);
   EXPECT_NE(found, chart.series.end()) << chart.title << ": " << name;
   return found == chart.series.end() ? chart.series.front() : *found;

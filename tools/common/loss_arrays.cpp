@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace rk {
@@ -22,11 +23,12 @@ std::string place_of(const ArrayFile& file, const std::string& name) {
   return fmt::format("{}: {}", printable(file.path()), in_quotes(name));
 }
 
-const StoredArray* find(const ArrayFile& file, const std::string& name) {
-  return file.find({&name, 1});
+const StoredArray* find(const ArrayFile& file, std::string_view name) {
+  const std::string names[] = {std::string(name)};
+  return file.find(names);
 }
 
-const StoredArray& required(const ArrayFile& file, const std::string& name) {
+const StoredArray& required(const ArrayFile& file, std::string_view name) {
   if (const StoredArray* found = find(file, name)) return *found;
   if (file.format() == "npy") {
     fail<InputError>(
@@ -67,7 +69,7 @@ template <class S>
 void take_scores(const ArrayFile& file, const std::string& name, LossData<S>& data) {
   // First, for they are what a single array lacks.
   const StoredArray& targets = required(file, "targets");
-  const StoredArray& scores = required(file, name.empty() ? "scores" : name);
+  const StoredArray& scores = required(file, name.empty() ? "scores" : std::string_view(name));
   data.scores = matrix<S>(file, scores, 0);
   data.rows = scores.dims()[0];
   data.classes = scores.dims()[1];

@@ -2,8 +2,9 @@
 # Layout and lint of the project's own sources.
 # Usage: tools/scripts/lint.sh format           format every file by .clang-format, includes in order
 #        tools/scripts/lint.sh layout           fail if that would change a file or a line is too long
-#        tools/scripts/lint.sh check [FILE...]  layout, then clang-tidy over FILE... (default: all; five to
-#                                               eight minutes of two cores)
+#        tools/scripts/lint.sh check [FILE...]  layout, then whether the files that use oneDNN compile with
+#                                               its version 3, then clang-tidy over FILE... (default: all;
+#                                               five to eight minutes of two cores)
 #        tools/scripts/lint.sh drawn            the same over random files: up to 24 of those changed
 #                                               within a day and 8 of all
 #        tools/scripts/lint.sh deep [FILE...]   the same with the slow checks, which follow the paths
@@ -50,17 +51,35 @@ fetch_tidy() {
   tools/scripts/fetch_wheel.sh "$folder" "clang-tidy==$version --hash=sha256:$sha256" && chmod +x "$tidy"
 }
 
+# Debian 12, where this is run, has oneDNN 2; newer distributions have 3.
+onednn_version=2026.1.0  # of the wheel; oneDNN 3.13
+onednn_sha256=5dc592efaed768834ac02d9086b350e08440501b11ea3f6b230a66551c9b5fac
+parse_with_onednn_3() {
+  local folder="$build/third_party/onednn-$onednn_version" users
+  local include="$folder/onednn_devel-$onednn_version.data/data/include"
+  [ -d "$include" ] ||
+    tools/scripts/fetch_wheel.sh "$folder" "onednn-devel==$onednn_version --hash=sha256:$onednn_sha256" || return 2
+  mapfile -t users < <(git grep -lE 'oneapi/dnnl|/onednn' -- 'engine/device/*.cpp' 'layers/onednn/*.cpp')
+  g++ -std=c++20 -fopenmp -fsyntax-only -Wall -Wextra -Werror -I. -isystem "$include" "${users[@]}" || return 1
+  echo "oneDNN 3: ${#users[@]} files compile"
+}
+
 case $mode in
   format) clang-format -i "${sources[@]}" ;;
   layout) layout ;;
   check | drawn | deep)
     shift
     layout
-    if ! fetch_tidy; then
-      [ "$mode" = drawn ] || { echo "error: clang-tidy $version could not be fetched" >&2; exit 1; }
-      echo "skipped: clang-tidy $version could not be fetched, so that the layout alone was looked at" >&2
-      exit 0
-    fi
+    # not_fetched WHAT: only the drawn files may go without.
+    not_fetched() {
+      [ "$mode" = drawn ] || { echo "error: $1 could not be fetched" >&2; exit 1; }
+      echo "skipped: $1 could not be fetched" >&2
+    }
+    status=0
+    parse_with_onednn_3 || status=$?
+    [ $status -ne 1 ] || { echo "error: the files above do not compile with oneDNN 3" >&2; exit 1; }
+    [ $status -ne 2 ] || not_fetched "oneDNN 3"
+    fetch_tidy || { not_fetched "clang-tidy $version, which looks at more than the layout,"; exit 0; }
     configure
     files=("$@")
     [ ${#files[@]} -gt 0 ] ||

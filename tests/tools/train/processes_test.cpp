@@ -51,10 +51,6 @@ class TrainProcesses : public TrainProgram {
   static Words failing(const Words& train, const std::string& what, int opened = 40) {
     return with_faults(train, fmt::format("open,{},1,{},/pics/train/", opened, what));
   }
-  // Two processes that are started in different ways.
-  static Words together(const Words& first, const Words& second) {
-    return joined(joined(mpiexec(1), first), joined({":", "-n", "1"}, second));
-  }
   // The second fails at its sixth batch or a little before.
   static Words second_fails(const Words& train, const std::string& what) {
     return together(train, failing(train, what));

@@ -6,6 +6,7 @@
 #include "tests/support/child_process.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/messages.h"
+#include "tests/support/shell_line.h"
 #include "tests/support/words.h"
 #include "tests/tools/train/tiny_run.h"
 #include "weights/hdf5/file.h"
@@ -74,9 +75,7 @@ class TrainProgram : public FolderTest<PictureFolder> {
   }
   // With standard streams redirected by a shell, for example by "2>/dev/full".
   static Words in_shell(const Words& words, const std::string& redirections) {
-    std::string line = "exec";
-    for (const std::string& word : words) line += " '" + word + "'";
-    return {"/bin/sh", "-c", line + " " + redirections};
+    return {"/bin/sh", "-c", shell_line(words) + " " + redirections};
   }
 
   Finished run(const Words& words) const { return run_to_end(words, folder_.path().string()); }

@@ -19,15 +19,17 @@ namespace rk {
 namespace {
 
 // Refuses numbers that T cannot represent. The library itself refuses words that are not numbers,
-// but it clamps integers beyond T's range and accepts NaN and infinity, which are of no use here
-// and which JSON cannot store.
+// but it clamps integers beyond T's range (before its version 2.4) and accepts NaN and infinity,
+// which are of no use here and which JSON cannot store.
 template <class T> FlagCheck representable() {
   return {[](const std::string& word) {
     T value{};
     errno = 0;
-    if (!CLI::detail::lexical_cast(word, value)) return std::string();
+    const bool number = CLI::detail::lexical_cast(word, value);
     if constexpr (std::is_floating_point_v<T>) {
-      if (!std::isfinite(value)) return fmt::format("expected a finite number, got {}", word);
+      if (number && !std::isfinite(value)) {
+        return fmt::format("expected a finite number, got {}", word);
+      }
     } else if (errno == ERANGE) {
       return fmt::format("expected a number nearer to 0, got {}", word);
     }
