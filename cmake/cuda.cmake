@@ -30,6 +30,8 @@ else()
     # Set before the language is enabled, since CMake's own test compilation uses it.
     set(CMAKE_CUDA_ARCHITECTURES 80 CACHE STRING "CMake's own checks; see RK_CUDA_ARCHITECTURES")
     enable_language(CUDA)
+    # nvcc may ask for an older g++, whose C++ library would be linked in place of the newer one.
+    list(FILTER CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES EXCLUDE REGEX "/gcc/")
     find_package(CUDAToolkit QUIET)
     if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 lacks nvcc's flag
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
@@ -109,10 +111,19 @@ function(rk_cuda_folder name)
   endforeach()
 endfunction()
 
-set(RK_CUDA_INCLUDE_OPTIONS "")
-foreach(folder ${CUDAToolkit_INCLUDE_DIRS})
-  list(APPEND RK_CUDA_INCLUDE_OPTIONS -isystem ${folder})
-endforeach()
+# Sets OPTIONS to flags for folders of headers. The compiler's own, where distributions put CUDA's headers, must not be
+# named again: the C++ library would no longer find the C library's behind them.
+function(rk_system_headers options)
+  set(found "")
+  foreach(folder ${ARGN})
+    if(NOT folder IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+      list(APPEND found -isystem ${folder})
+    endif()
+  endforeach()
+  set(${options} ${found} PARENT_SCOPE)
+endfunction()
+
+rk_system_headers(RK_CUDA_INCLUDE_OPTIONS ${CUDAToolkit_INCLUDE_DIRS})
 
 # The same list as compute capabilities, for messages: "8.x, 9.x, 10.x and newer".
 set(code "")

@@ -59,6 +59,6 @@ set(RK_HAS_CUDNN ON)
 message(STATUS "cuDNN: ${cudnn}, frontend ${frontend}")
 
 # -O1: compiling the frontend's headers takes twice as long at -O3, and no code in them runs in a step.
-set(RK_CUDNN_OPTIONS ${RK_CUDA_INCLUDE_OPTIONS} -isystem ${RK_CUDNN_INCLUDE}
-  -isystem ${RK_CUDNN_FRONTEND} -O1 -DNV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+rk_system_headers(cudnn_headers ${CUDAToolkit_INCLUDE_DIRS} ${RK_CUDNN_INCLUDE} ${RK_CUDNN_FRONTEND})
+set(RK_CUDNN_OPTIONS ${cudnn_headers} -O1 -DNV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
   -DCUDNN_FRONTEND_SKIP_JSON_LIB)

@@ -75,8 +75,7 @@ struct PreparedGemm::Impl {
     try {
       prepare(context.onednn(), p);
     } catch (const dnnl::error& error) {
-      fail<DeviceError>("[gemm] oneDNN refused m={} n={} k={} ({})", p.m(), p.n(), p.k(),
-                        error.what());
+      refused_by_onednn(fmt::format("gemm m={} n={} k={}", p.m(), p.n(), p.k()), error);
     }
   }
 

@@ -6,6 +6,8 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,14 @@ struct OneDnn {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 };
+
+// What to throw in place of an error of the library: std::bad_alloc if it got no memory, else
+// DeviceError "[what] <its words>".
+[[noreturn]] inline void refused_by_onednn(const std::string& what, const dnnl::error& error) {
+  if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+  fail<DeviceError>("[{}] oneDNN: {} (status {})", what, error.what(),
+                    static_cast<int>(error.status));
+}
 
 // A primitive with all its arguments at fixed addresses: running it neither allocates nor looks up
 // anything on our side (the C++ interface would build a vector for every call).
@@ -43,6 +53,7 @@ class BoundPrimitive {
   void run() const {
     const dnnl_status_t status = dnnl_primitive_execute(
         primitive_.get(), stream_->get(), static_cast<int>(arguments_.size()), arguments_.data());
+    if (status == dnnl_out_of_memory) throw std::bad_alloc();
     if (status != dnnl_success) {
       fail<DeviceError>("[onednn] a primitive failed with status {}", static_cast<int>(status));
     }

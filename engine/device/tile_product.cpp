@@ -89,14 +89,13 @@ TileProduct::TileProduct(const Context& context, std::int64_t rows, std::int64_t
     const std::size_t bytes = plan.weights_desc().get_size();
     packed_bytes_ = round_up(bytes, Buffer::kAlignment);
   } catch (const dnnl::error& error) {
-    fail<DeviceError>("[tile_product] oneDNN refused {} x {} x {} ({})", rows, columns, depth,
-                      error.what());
+    refused_by_onednn(fmt::format("tile_product {} x {} x {}", rows, columns, depth), error);
   }
 }
 
 TileProduct::~TileProduct() = default;
 
-void TileProduct::pack(int member, const float* b, void* packed) const {
+void TileProduct::pack(int member, const float* b, void* packed) const try {
   [[maybe_unused]] const OneThread alone;
   Lane& lane = state_->lanes[at(member)];
   lane.b_rows.set_data_handle(const_cast<float*>(b));
@@ -104,9 +103,11 @@ void TileProduct::pack(int member, const float* b, void* packed) const {
   state_->packing.execute(lane.stream, {{DNNL_ARG_FROM, lane.b_rows},
                                         {DNNL_ARG_TO, lane.b},
                                         {DNNL_ARG_SCRATCHPAD, lane.packing_scratch}});
+} catch (const dnnl::error& error) {
+  refused_by_onednn("tile_product", error);
 }
 
-void TileProduct::run(int member, const float* a, const void* packed, float* c) const {
+void TileProduct::run(int member, const float* a, const void* packed, float* c) const try {
   [[maybe_unused]] const OneThread alone;
   Lane& lane = state_->lanes[at(member)];
   lane.a.set_data_handle(const_cast<float*>(a));
@@ -116,6 +117,8 @@ void TileProduct::run(int member, const float* a, const void* packed, float* c) 
                                         {DNNL_ARG_WEIGHTS, lane.b},
                                         {DNNL_ARG_DST, lane.c},
                                         {DNNL_ARG_SCRATCHPAD, lane.scratch}});
+} catch (const dnnl::error& error) {
+  refused_by_onednn("tile_product", error);
 }
 
 bool TileProduct::position_independent() const {

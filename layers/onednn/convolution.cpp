@@ -16,6 +16,7 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
+constexpr const char* kName = "convolution";
 constexpr auto kFloat = memory::data_type::f32;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 // An accumulating input gradient is computed in slices of about this size: half of a typical
@@ -250,7 +251,8 @@ void OneDnnConvolution::Impl::build(const ConvolutionGeometry& geometry, const E
   if (use.wanted) data_pd = make_data();
 }
 
-bool OneDnnConvolution::has_own_code(const Context& context, const ConvolutionGeometry& geometry) {
+bool OneDnnConvolution::has_own_code(const Context& context,
+                                     const ConvolutionGeometry& geometry) try {
   Impl trial(context, {.backward = true});
   ConvolutionGeometry one = geometry;
   one.x = {1, geometry.x[1], geometry.x[2], geometry.x[3]};
@@ -262,10 +264,14 @@ bool OneDnnConvolution::has_own_code(const Context& context, const ConvolutionGe
     return !std::string_view(pd.impl_info_str()).starts_with("ref");
   };
   return own(trial.forward_pd) && own(trial.weights_pd) && (!wanted || own(trial.data_pd));
+} catch (const dnnl::error& error) {
+  refused_by_onednn(kName, error);
 }
 
-void OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse& dx) {
+void OneDnnConvolution::plan(const ConvolutionGeometry& geometry, const EdgeUse& dx) try {
   impl_->build(geometry, dx);
+} catch (const dnnl::error& error) {
+  refused_by_onednn(kName, error);
 }
 
 void OneDnnConvolution::carve(Carver& workspace) {
@@ -283,7 +289,7 @@ void OneDnnConvolution::carve(Carver& workspace) {
 }
 
 void OneDnnConvolution::bind_forward(const float* x, const float* w, const float* bias,
-                                     const float* residual, float* y) {
+                                     const float* residual, float* y) try {
   Impl& m = *impl_;
   const Workspace& in = m.in_forward;
   const memory::desc wanted = m.forward_pd.weights_desc();
@@ -303,14 +309,18 @@ void OneDnnConvolution::bind_forward(const float* x, const float* w, const float
                          const_cast<float*>(residual)});
   }
   m.forward = BoundPrimitive(m.onednn, dnnl::convolution_forward(m.forward_pd), arguments);
+} catch (const dnnl::error& error) {
+  refused_by_onednn(kName, error);
 }
 
 void OneDnnConvolution::bind_backward(const float* x, const float* dy, const float* w, float* dw,
-                                      float* dx) {
+                                      float* dx) try {
   bind_backward_weights(x, dy, dw);
   impl_->dx = dx;
   impl_->dy = dy;
   if (dx != nullptr) bind_backward_data(dy, w, dx);
+} catch (const dnnl::error& error) {
+  refused_by_onednn(kName, error);
 }
 
 void OneDnnConvolution::bind_backward_weights(const float* x, const float* dy, float* dw) {

@@ -19,26 +19,32 @@ class FailingSteps : public TrainProgram {
   static constexpr const char* kNothingAsked =
       "oneDNN asks for no memory within a step on this processor";
 
-  // oneDNN's requests for memory: every step makes equally many, and nothing between steps any.
+  // oneDNN's requests for memory: every step makes equally many, and so does every evaluation.
   struct Requests {
-    int before;   // the first step
+    int at_start;
     int in_step;  // 0: on this processor oneDNN's products take all their memory beforehand
+    int in_evaluation;
+    // The last request of step number `step` (from 1), counted from 0.
+    int last_of(int step) const {
+      return at_start + step * in_step + (step - 1) / kBatches * in_evaluation - 1;
+    }
   };
 
   static std::string no_memory(int request) {
     return fmt::format("memory,{},1,{},libdnnl", request, ENOMEM);
   }
-  int requests_of(const std::string& name, const Words& more) const {
-    const Words words = with_faults(command(name, more, kBatches), no_memory(1'000'000'000));
+  int requests_of(const std::string& name, const Words& more, int batches = kBatches) const {
+    const Words words = with_faults(command(name, more, batches), no_memory(1'000'000'000));
     EXPECT_EQ(run(joined({"/usr/bin/env", "RK_COUNTS=" + in("counts")}, words)).code, 0);
     return std::stoi(file_text(in("counts")));
   }
-  // Does the undisturbed run, and one of half its steps.
+  // Does the undisturbed run, and shorter ones.
   Requests counted_requests(const Words& more) const {
-    const int all = requests_of("straight", more);
-    const int later = all - requests_of("half", joined(more, {"--epochs", "1"}));
-    EXPECT_EQ(later % kBatches, 0);
-    return {all - 2 * later, later / kBatches};
+    const Words one_epoch = joined(more, {"--epochs", "1"});
+    const int two = requests_of("straight", more), one = requests_of("one", one_epoch);
+    const int of_steps = requests_of("longer", one_epoch, 2 * kBatches) - one;
+    EXPECT_EQ(of_steps % kBatches, 0);
+    return {2 * one - two, of_steps / kBatches, two - one - of_steps};
   }
   // Lets step number `step` (from 1) fail at its last request. `saved`: the step of the last save
   // before, 0 if there is none.
@@ -46,8 +52,7 @@ class FailingSteps : public TrainProgram {
     SCOPED_TRACE(fmt::format("step {}, saved {}", step, saved));
     fs::remove_all(in("run"));
     const Words words = command("run", more, kBatches);
-    const Finished failed =
-        run(with_faults(words, no_memory(requests.before + step * requests.in_step - 1)));
+    const Finished failed = run(with_faults(words, no_memory(requests.last_of(step))));
     EXPECT_EQ(failed.code, 5) << failed.err;
     EXPECT_TRUE(holds(failed.err, "\nerror: out of memory; end what else runs here"));
     EXPECT_EQ(failed.err.find("error: "), failed.err.rfind("error: ")) << failed.err;

@@ -56,7 +56,7 @@ class ProbeLoss final : public Command {
     flags.add_switch("--normalize", normalize_,
                      "make rows of unit length first, inside the gradient");
     flags.add_switch("--check", check_, "compare with central differences, in double");
-    flags.footer([this] { return help(); });
+    flags.footer([flags] { return help(flags["--loss"].word()); });
   }
 
   bool runs_on_cuda() const override { return true; }
@@ -132,8 +132,8 @@ class ProbeLoss final : public Command {
     return out;
   }
 
-  std::string help() const {
-    if (!loss_.empty()) return "\n" + describe_loss(*parse_loss(loss_).entry);
+  static std::string help(const std::string& loss) {
+    if (!loss.empty()) return "\n" + describe_loss(*parse_loss(loss).entry);
     std::string text = "\nLosses (probe --loss NAME --help says more):\n";
     for (const LossEntry& entry : loss_registry()) {
       text += fmt::format("  {:<18} {}\n", entry.name, entry.summary);

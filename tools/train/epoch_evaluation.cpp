@@ -49,7 +49,7 @@ std::optional<ordered_json> EpochEvaluation::evaluate(std::int64_t step) {
 }
 
 std::optional<ordered_json> EpochEvaluation::evaluate_both(std::int64_t step) {
-  ordered_json entry = ordered_json::object();
+  std::optional entry(ordered_json::object());
   if (!held_out_) return entry;
   const std::optional<ordered_json> held_out = measure(*held_out_, "held-out", step);
   if (!held_out) return std::nullopt;
@@ -72,9 +72,9 @@ std::optional<ordered_json> EpochEvaluation::evaluate_both(std::int64_t step) {
   if (train_sample_) {
     std::optional<ordered_json> sample = measure(*train_sample_, "training", step);
     if (!sample) return std::nullopt;
-    entry["train"] = std::move(*sample);
+    (*entry)["train"] = std::move(*sample);
   }
-  entry.update(*held_out);
+  entry->update(*held_out);
   return entry;
 }
 
@@ -103,9 +103,11 @@ std::optional<ordered_json> EpochEvaluation::measure(const Dataset& data, const 
   }
   if (common_.processes->all_reduce_max(finite ? 0 : 1) != 0) refuse_embeddings(what, step);
   if (asked_to_stop(*common_.processes)) return std::nullopt;
-  if (!metrics) return ordered_json::object();
-  ordered_json values = metrics_json(*metrics);
-  values["similarities"] = similarity_counts_json(*metrics);
+  std::optional values(ordered_json::object());
+  if (metrics) {
+    values = metrics_json(*metrics);
+    (*values)["similarities"] = similarity_counts_json(*metrics);
+  }
   return values;
 }
 

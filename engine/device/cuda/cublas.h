@@ -3,7 +3,7 @@
 
 #include "engine/system/dynamic_library.h"
 
-#include <cublas_api.h>
+#include <cublas_v2.h>
 
 namespace rk {
 

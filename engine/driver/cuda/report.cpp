@@ -2,7 +2,7 @@
 #include "engine/driver/device.h"
 #include "engine/driver/libraries.h"
 
-#include <cublas_api.h>
+#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 

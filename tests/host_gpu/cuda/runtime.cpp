@@ -262,7 +262,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   if (break_capture()) return failed(cudaErrorStreamCaptureUnsupported);
   if (captures_are_refused()) return failed(cudaErrorStreamCaptureUnsupported);
   stream->capture = std::make_shared<Capture>();
-  stream->capture->streams = {stream};
+  stream->capture->streams.push_back(stream);
   current_capture() = stream->capture;
   return cudaSuccess;
 }

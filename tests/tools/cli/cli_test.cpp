@@ -109,7 +109,7 @@ TEST(Cli, AFlagWithoutItsValueIsNamed) {
 // Of lists too, which the library would join; nor may it take a name in brackets apart.
 TEST(Cli, OfAFlagGivenTwiceTheLastCounts) {
   std::vector<std::int64_t> ks;
-  std::vector<std::string> files;
+  std::vector<std::string> files, more;
   std::vector<double> mean;
   int batch = 0;
   CommandLine line("x", "");
@@ -118,12 +118,15 @@ TEST(Cli, OfAFlagGivenTwiceTheLastCounts) {
   flags.add("--mean", mean, "").delimiter(',');
   flags.add("--files", files, "");
   flags.add("--batch", batch, "");
-  const char* const words[] = {"x",       "--k",     "1,2", "--files", "[album]", "[b,c]",
-                               "--batch", "3",       "--k", "4",       "5",       "--mean",
-                               "-1,-2",   "--batch", "7",   "--mean",  "-0.5"};
+  flags.add("--more", more, "");
+  const char* const words[] = {"x",      "--k",     "1,2",     "--files", "[album]",
+                               "[b,c]",  "d=[e,f]", "--k",     "4",       "5",
+                               "--mean", "-1,-2",   "--batch", "3",       "--more=[g,h]",
+                               "[[i]]",  "--batch", "7",       "--mean",  "-0.5"};
   EXPECT_TRUE(line.parse(static_cast<int>(std::size(words)), words));
   EXPECT_EQ(ks, (std::vector<std::int64_t>{4, 5}));
-  EXPECT_EQ(files, (std::vector<std::string>{"[album]", "[b,c]"}));
+  EXPECT_EQ(files, (std::vector<std::string>{"[album]", "[b,c]", "d=[e,f]"}));
+  EXPECT_EQ(more, (std::vector<std::string>{"[g,h]", "[[i]]"}));
   EXPECT_EQ(mean, std::vector<double>{-0.5});
   EXPECT_EQ(batch, 7);
 }

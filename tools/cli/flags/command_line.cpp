@@ -7,6 +7,7 @@
 #include "tools/cli/flags/other_names.h"
 #include "tools/cli/flags/program_names.h"
 #include "tools/cli/flags/shell_word.h"
+#include "tools/cli/flags/whole_word.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -83,9 +84,13 @@ bool looks_like_a_flag(std::string_view word) {
          std::string_view("0123456789.").find(word[1]) == word.npos;
 }
 
+bool takes_texts(const CLI::Option& flag) {
+  return flag.get_expected_max() > 1 && flag.get_delimiter() == '\0';
+}
+
 // The words that the library is to parse. It takes whatever follows a flag for its value, even
-// another flag, and then complains of the word behind that; and it joins lists ("1,2") that are
-// given twice, where the last one is to win as of all flags.
+// another flag, and then complains of the word behind that; it joins lists ("1,2") that are given
+// twice, where the last one is to win as of all flags; and it takes words in brackets apart.
 std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::App& app) {
   const CLI::App* inner = &app;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) {
@@ -93,6 +98,7 @@ std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::
   }
   std::vector<std::vector<std::string>> parts;      // each a flag with what belongs to it
   std::map<const CLI::Option*, std::size_t> lists;  // their places among the parts
+  bool texts = false;                               // whether the flag before takes several texts
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--") {  // what follows are no flags
@@ -101,9 +107,15 @@ std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::
     }
     const std::string name = word.substr(0, word.find('='));
     const CLI::Option* flag = word.starts_with('-') ? inner->get_option_no_throw(name) : nullptr;
+    if (word.starts_with('-')) texts = flag != nullptr && takes_texts(*flag);
+    const auto value = [&](const std::string& text) { return texts ? marked_whole(text) : text; };
     std::vector<std::string> given = {word};
-    if (flag != nullptr && flag->get_expected_min() > 0 && name == word) {
-      given.push_back(value_behind(*flag, word, i + 1 < argc ? argv[++i] : nullptr, *inner));
+    if (flag == nullptr) {
+      given = {value(word)};
+    } else if (name != word) {
+      given = {name + '=' + value(word.substr(name.size() + 1))};
+    } else if (flag->get_expected_min() > 0) {
+      given.push_back(value(value_behind(*flag, word, i + 1 < argc ? argv[++i] : nullptr, *inner)));
     }
     const bool list = flag != nullptr && flag->get_delimiter() != '\0';
     while (list && i + 1 < argc && !looks_like_a_flag(argv[i + 1])) given.emplace_back(argv[++i]);

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "tools/cli/flags/whole_word.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -181,6 +182,7 @@ Flag Flag::excludes(Flag other) const {
 }
 
 bool Flag::given() const { return option_->count() > 0; }
+std::string Flag::word() const { return given() ? option_->results().back() : ""; }
 std::string Flag::name() const { return option_->get_name(); }
 bool Flag::takes_no_value() const { return option_->get_expected_min() == 0; }
 
@@ -203,8 +205,11 @@ template <class T> Flag Flags::add(const std::string& names, T& variable, const 
   if constexpr (std::is_integral_v<Element>) option->transform(CLI::Validator(drop_zeros, ""));
   if constexpr (std::is_arithmetic_v<Element>) flag.check(representable<Element>());
   if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    constexpr int kMostWords = 1 << 20;
-    option->expected(1, kMostWords)->allow_extra_args(false);  // or the library splits "[album]"
+    const auto unmark = [](std::string& word) {
+      drop_mark(word);
+      return std::string();
+    };
+    option->transform(CLI::Validator(unmark, ""));
   }
   return flag;
 }

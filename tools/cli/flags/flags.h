@@ -64,6 +64,7 @@ class Flag {
   Flag excludes(Flag other) const;
 
   bool given() const;
+  std::string word() const;  // what followed it last, also while --help is written; empty: nothing
   std::string name() const;
   bool takes_no_value() const;  // a switch
   // Sets the flag as if `word` followed it on the command line. Throws UsageError.
