@@ -716,6 +716,23 @@ TEST_F(TrainProgram, HelpTeachesInGroupsWithDefaults) {
   }
 }
 
+TEST_F(TrainProgram, HelpIsATableOfAHundredColumns) {
+  std::istringstream lines(run({RK_BIN "/train", "--help"}).out);
+  int described = 0;
+  for (std::string line; std::getline(lines, line);) {
+    SCOPED_TRACE(line);
+    if (!line.starts_with("  -") && !line.starts_with("   ")) continue;
+    EXPECT_EQ(line.find("=[]"), line.npos);
+    // A description begins at column 32 or, behind a long name, in the next line.
+    const std::size_t gap = line.find("  ", 2);
+    if (gap == line.npos) continue;
+    EXPECT_EQ(line.find_first_not_of(' ', gap), 32U);
+    EXPECT_LE(line.size(), 100U);
+    ++described;
+  }
+  EXPECT_GT(described, 60);
+}
+
 // Every mistake of a user must give one line that names it and the right exit code, and write
 // nothing.
 TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
