@@ -1,5 +1,5 @@
-// Words in brackets, such as the name of a folder "[album]": where a flag takes several texts, CLI11
-// takes such a word apart at its commas. A mark before it keeps it whole until it is a value.
+// Words in brackets, such as the name of a folder "[album]": where a flag takes several texts, the
+// library takes such a word apart at its commas. A mark before it keeps it whole.
 #pragma once
 
 #include <string>
