@@ -109,7 +109,9 @@ CheckpointEmbedder::CheckpointEmbedder(const Context& context, const Checkpoint&
   // Last checkpoints are not chosen by a metric, even where their epoch is the best so far.
   const std::string file = std::filesystem::path(checkpoint.path()).filename().string();
   const bool as_it_came = file == kLastFile || file == kPreviousFile;
-  if (is_one_of_several(run) && run.since_best == 0 && !as_it_came) chosen_on_ = run.held_out;
+  if (is_one_of_several(run) && run.since_best == 0 && !as_it_came) {
+    chosen_on_ = run.held_out_classes;
+  }
   const std::vector<std::string>& known = network_names();
   if (std::find(known.begin(), known.end(), model_.arch) == known.end()) {
     fail<InputError>("{}: its network is '{}', known are {}; use another checkpoint",

@@ -68,9 +68,9 @@ class CheckpointEmbedder {
   const std::string& network() const { return network_; }  // Checkpoint::network()
   // Names of the classes the network was trained on; empty: not recorded.
   const std::vector<std::string>& trained_on() const { return trained_on_; }
-  // Dataset::identity() of the images whose metrics chose these weights among those of several
-  // epochs; empty: no such choice, or not recorded.
-  const std::string& chosen_on() const { return chosen_on_; }
+  // Names of the classes whose metrics chose these weights among those of several epochs; empty: no
+  // such choice, or not recorded.
+  const std::vector<std::string>& chosen_on() const { return chosen_on_; }
   // Both sets record which network made them.
   EmbeddingSet no_rows(const Dataset& data) const;
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
@@ -80,7 +80,7 @@ class CheckpointEmbedder {
   ModelDescription model_;
   std::string network_;
   std::vector<std::string> trained_on_;
-  std::string chosen_on_;
+  std::vector<std::string> chosen_on_;
   Parameters parameters_;
   std::unique_ptr<Embedder> embedder_;
 };

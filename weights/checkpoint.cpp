@@ -127,6 +127,9 @@ CheckpointWriter::CheckpointWriter(const ModelDescription& model, const RunState
   file_.write_text("/run/settings", {run.settings});
   file_.write_text("/run/history", run.history);
   file_.write_text("/run/classes", run.classes);
+  if (!run.held_out_classes.empty()) {
+    file_.write_text("/run/held_out_classes", run.held_out_classes);
+  }
   if (!run.bad_images.empty()) {
     file_.write("/run/bad_images", {std::ssize(run.bad_images)}, run.bad_images.data());
   }
@@ -260,6 +263,9 @@ void Checkpoint::read_run() {
   }
   run_.history = file_.read_text("/run/history");
   if (file_.has("/run/classes")) run_.classes = file_.read_text("/run/classes");
+  if (file_.has("/run/held_out_classes")) {
+    run_.held_out_classes = file_.read_text("/run/held_out_classes");
+  }
   if (file_.has("/run/bad_images")) {
     run_.bad_images = file_.read<std::int64_t>("/run/bad_images");
   }

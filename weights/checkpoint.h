@@ -13,7 +13,8 @@
 //   /run/...                     step, epoch, batch, since_best (int64), seed (uint64 as int64),
 //                                best, loss_sum (float64), data, held_out, environment (text),
 //                                settings (JSON text), history (one JSON text per epoch), classes
-//                                (texts); bad_images (int64) if there are any;
+//                                (texts); held_out_classes (texts) and bad_images (int64) if there
+//                                are any;
 //                                loss_scale (float64), updates and good_steps (int64) if the loss
 //                                is scaled
 //   root attributes              format, version, arch, pool, gem_p, dim, stride_in_1x1,

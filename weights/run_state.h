@@ -32,6 +32,8 @@ struct RunState {
   std::string data;       // identifies the training set: Dataset::identity()
   // Identifies the data that best.h5 was chosen on; empty in older files, which do not record this.
   std::string held_out;
+  // Names of the classes of that data, as in `classes`; empty in older files.
+  std::vector<std::string> held_out_classes;
   std::string environment;           // what the last bits also depend on: version, machine
   std::string settings;              // JSON text
   std::vector<std::string> history;  // JSON text, one an epoch

@@ -55,6 +55,7 @@ struct State {
            .loss_sum = 1.5,
            .data = "glyphs 1234",
            .held_out = "glyphs 77",
+           .held_out_classes = {"dogs/pug"},
            .environment = "a machine",
            .settings = "{\"loss\": \"fastap\"}",
            .history = {"{\"epoch\": 0}", "{\"epoch\": 1}"},

@@ -77,6 +77,8 @@ void TrainRun::resume() {
   now.held_out = std::move(run_.held_out);
   add_classes(now.classes, run_.classes);
   now.classes = std::move(run_.classes);
+  add_classes(now.held_out_classes, run_.held_out_classes);
+  now.held_out_classes = std::move(run_.held_out_classes);
   run_ = std::move(now);
   best_.resume(run_, checkpoint, processes_.first(), say);
   if (run_.batch > batches) {

@@ -106,6 +106,7 @@ TrainSetup::TrainSetup(const Context& context, const CommonOptions& common, Trai
   const Dataset* held_out = evaluation.held_out();
   new_run.data = data.identity();
   new_run.held_out = held_out != nullptr ? held_out->identity() : "nothing";
+  if (held_out != nullptr) new_run.held_out_classes = held_out->class_names();
   require_same_start(processes, new_run, start.checkpoint.get(), table);
   const auto classes = static_cast<std::int64_t>(data.classes().size());
   sampler = make_sampler(sampler_spec(settings), data, settings.batch, common.seed,

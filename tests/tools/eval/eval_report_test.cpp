@@ -373,7 +373,7 @@ TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
   }
   const Finished chosen = compare("a", "g", "test");
   EXPECT_TRUE(
-      holds(chosen.out, in("a") + "; " + unseen + "; its epoch was chosen on these images"));
+      holds(chosen.out, in("a") + "; " + unseen + "; its epoch was chosen on these classes"));
   const json result = said();
   EXPECT_EQ(result["runs"][0]["chose_the_epoch"], true);
   EXPECT_FALSE(result["runs"][1].contains("chose_the_epoch"));

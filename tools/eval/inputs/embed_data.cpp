@@ -36,17 +36,10 @@ std::string data_text(const DataSpec& spec, const Dataset& data) {
   return text;
 }
 
-// Whether the epoch was chosen on this data or, of queries and gallery, on both together.
-bool chose_epoch(const CheckpointEmbedder& embedder, const Dataset& data, const DataSpec& spec,
-                 std::optional<Split> split) {
-  if (data.identity() == embedder.chosen_on()) return true;
-  return (split == Split::kQuery || split == Split::kGallery) && !embedder.chosen_on().empty() &&
-         open_dataset(spec, Split::kTest).identity() == embedder.chosen_on();
-}
-
 // Adds what the checkpoint says it has seen of the data: in training, and to choose its epoch.
-void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data, bool chose,
+void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data,
                     const std::string& checkpoint, DescribedRows& rows) {
+  const auto all = std::ssize(data.classes());
   if (!embedder.trained_on().empty()) {
     const std::int64_t count = KnownClasses(embedder.trained_on()).count(data);
     rows.facts["classes_trained_on"] = count;
@@ -56,18 +49,18 @@ void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data, boo
       rows.notes.push_back(fmt::format(
           "{} of the {} of {} {} what {} was trained on, by name: on that it retrieves better "
           "than on what is new",
-          count, counted(data.classes().size(), "class"), rows.name, count == 1 ? "is" : "are",
-          checkpoint));
+          count, counted(all, "class"), rows.name, count == 1 ? "is" : "are", checkpoint));
     }
   }
-  if (chose) {
+  if (const std::int64_t count = KnownClasses(embedder.chosen_on()).count(data); count > 0) {
+    const std::string some = count == all ? "" : fmt::format("{} of ", count);
     rows.facts["chose_the_epoch"] = true;
-    rows.provenance += rows.provenance.empty() ? "" : "; ";
-    rows.provenance += "its epoch was chosen on these images";
-    rows.notes.push_back(
-        fmt::format("{}: on these images, by name, the epoch of {} was chosen as the best, "
-                    "which flatters its figures; images that chose nothing tell more",
-                    rows.name, checkpoint));
+    rows.provenance += fmt::format("{}its epoch was chosen on {}these classes",
+                                   rows.provenance.empty() ? "" : "; ", some);
+    rows.notes.push_back(fmt::format(
+        "{}: on {}these {}, by name, the epoch of {} was chosen as the best, which flatters its "
+        "figures; classes that chose nothing tell more",
+        rows.name, some, counted(all, "class"), checkpoint));
   }
   for (const std::string& text : rows.notes) note(text);
 }
@@ -170,8 +163,7 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   rows.picture = [data, item = items_of(rows.set, data)](std::int64_t row) {
     return data.load(item.at(static_cast<std::size_t>(row)));
   };
-  add_provenance(embedder, data, chose_epoch(embedder, data, spec, split), options.checkpoint,
-                 rows);
+  add_provenance(embedder, data, options.checkpoint, rows);
   return rows;
 }
 
