@@ -26,14 +26,19 @@ class GroupOfOne final : public ProcessGroup {
   void wait_for_all() override {}
 };
 
-// The number of processes started, this one included, as the starters report it: Open MPI; MPICH,
-// Intel MPI and Slurm's PMI-2; Slurm's srun.
-int started_processes() {
+// The number of processes started, this one included, and the variable that says so.
+struct Started {
+  int processes = 1;
+  const char* said_by = "";
+};
+
+// As the starters report it: Open MPI; MPICH, Intel MPI and Slurm's PMI-2; Slurm's srun.
+Started started() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     if (const char* value = std::getenv(name))
-      return static_cast<int>(std::max(1L, std::strtol(value, nullptr, 10)));
+      return {static_cast<int>(std::max(1L, std::strtol(value, nullptr, 10))), name};
   }
-  return 1;
+  return {};
 }
 
 }  // namespace
@@ -41,13 +46,21 @@ int started_processes() {
 std::unique_ptr<ProcessGroup> group_of_one() { return std::make_unique<GroupOfOne>(); }
 
 std::unique_ptr<ProcessGroup> join_process_group() {
-  const int processes = started_processes();
+  const auto [processes, said_by] = started();
   if (processes == 1) return group_of_one();
-  if (has_mpi()) return join_mpi();
+  if (!has_mpi()) {
+    fail<UsageError>(
+        "started as one of {} processes, but this build has no MPI; install libopenmpi-dev and "
+        "build again, or start one process",
+        processes);
+  }
+  std::unique_ptr<ProcessGroup> group = join_mpi();
+  if (!group->alone()) return group;
+  group->leave(0);
   fail<UsageError>(
-      "started as one of {} processes, but this build has no MPI; install libopenmpi-dev and build "
-      "again, or start one process",
-      processes);
+      "started as one of {} processes ({}), but MPI found no other: start it by the mpirun of the "
+      "MPI that it was built with (srun: --mpi=pmix), or unset {} to train in one process",
+      processes, said_by, said_by);
 }
 
 }  // namespace rk

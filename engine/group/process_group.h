@@ -62,7 +62,7 @@ class ProcessGroup {
 std::unique_ptr<ProcessGroup> group_of_one();
 
 // The group this process was started in. Throws UsageError if it was started as one of several but
-// the build has no MPI.
+// the build has no MPI, or another than the one that started it.
 std::unique_ptr<ProcessGroup> join_process_group();
 
 }  // namespace rk

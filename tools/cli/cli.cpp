@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/printable.h"
 #include "engine/group/process_device.h"
 #include "engine/system/parser_process.h"
 #include "engine/system/signals.h"
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -192,11 +194,18 @@ void set_command(int argc, const char* const* argv, CommonOptions& common) {
 }
 
 // Errors in flags, files or memory, and signals, mostly concern all processes. The first process
-// reports the error and ends the others, which wait for this before they would report it too.
-// Processes that left together have settled who reports it.
+// reports the error and ends the others, which wait for this before they would report it too, one
+// after another, since one that reports it ends those behind it. Processes that left together have
+// settled who reports it.
 void let_the_first_say_it(const ProcessGroup* group) {
   if (group == nullptr || group->first() || group->ended_together()) return;
-  std::this_thread::sleep_for(std::chrono::seconds(10));
+  constexpr int kMostInTurn = 20;
+  std::this_thread::sleep_for(std::chrono::seconds(10) +
+                              std::chrono::milliseconds(500) *
+                                  std::min(group->rank() - 1, kMostInTurn));
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  tell("process {} on {} ends all {}:", group->rank(), one_line(host.data()), group->size());
 }
 
 // Several processes appear as one to the user: only the first one prints.

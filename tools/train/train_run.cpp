@@ -327,6 +327,7 @@ ordered_json TrainRun::evaluate() {
 void TrainRun::announce(WorkUnderWay work) const {
   if (common_.quiet) return;
   work.seconds += saver_.seconds();
+  work.shared = !processes_.alone();
   set_stop_messages(stop_messages(work, run_.step, saver_.saved_step(), settings_.out));
 }
 

@@ -16,8 +16,10 @@ namespace rk {
 namespace {
 
 std::string resume_command(const CommonOptions& common, const std::string& folder) {
-  std::string command =
-      fmt::format("{} --out {} --resume auto", shell_word(common.program), shell_word(folder));
+  const int processes = common.processes->size();
+  std::string command = fmt::format("{}{} --out {} --resume auto",
+                                    processes > 1 ? fmt::format("mpirun -n {} ", processes) : "",
+                                    shell_word(common.program), shell_word(folder));
   if (common.asked_device != "auto") command += " --device " + common.asked_device;
   if (!common.json.empty()) command += " --json " + shell_word(common.json);
   return command;

@@ -57,6 +57,35 @@ class TrainProcesses : public TrainProgram {
   }
 };
 
+// Another MPI than the build's, which finds itself alone, would let each process train by itself.
+TEST_F(TrainProcesses, AnotherMpiIsRefused) {
+  for (const char* said : {"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const Finished end = run(joined({"/usr/bin/env", std::string(said) + "=3"},
+                                    shared_by(1, "other", {"--epochs", "1"})));
+    EXPECT_EQ(end.code, 2) << end.err;
+    EXPECT_TRUE(says_one_error(end.err));
+    EXPECT_TRUE(holds(end.err, "started as one of 3 processes (" + std::string(said) +
+                                   "), but MPI found no other: "));
+    EXPECT_FALSE(fs::exists(in("other")));
+  }
+}
+
+// Where the first has no part in it, the first of the others says which it is, and the others
+// nothing.
+TEST_F(TrainProcesses, AnErrorOfOthersIsSaidOnceAndByWhom) {
+  const Words good = shared_by(1, "run", {"--epochs", "1"});
+  Words words = mpiexec(3);
+  const std::string bad = shell_line(joined(good, {"--bogus", "1"}));
+  words.insert(words.end(), {"/bin/sh", "-c",
+                             "if [ \"$OMPI_COMM_WORLD_RANK\" = 0 ]; then " + shell_line(good) +
+                                 "; else " + bad + "; fi"});
+  const Finished end = run(words);
+  EXPECT_EQ(end.code, 2) << end.err;
+  EXPECT_TRUE(says_one_error(end.err));
+  EXPECT_TRUE(holds(end.err, "process 1 on ")) << end.err;
+  EXPECT_TRUE(holds(end.err, " ends all 3:\nerror: --bogus")) << end.err;
+}
+
 // With frozen batch norm two processes must compute the run of one but for rounding. Plain SGD does
 // not amplify rounding (Adam's first steps would turn it into a whole step wherever a gradient is
 // nearly 0), and neither does a soft ranking.
@@ -90,6 +119,7 @@ TEST_F(TrainProcesses, StopTogetherAndResumeBitEqual) {
       second_fails(shared_by(1, "stopped", with_pictures(settings)), fmt::format("s{}", SIGUSR1)));
   ASSERT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
   EXPECT_TRUE(holds(stopped.err, "stopped after batch"));
+  EXPECT_TRUE(holds(stopped.err, "; go on with: mpirun -n 2 "));
   const Finished done = run(joined(mpiexec(2), resuming("stopped")));
   ASSERT_EQ(done.code, 0) << done.err;
   for (const char* file : {"/last.h5", "/best.h5"}) {

@@ -15,8 +15,14 @@ StopMessages stop_messages(const WorkUnderWay& work, std::int64_t step, std::int
   const std::string how_long = work.seconds > 0.5 ? fmt::format(" (about {:.0f} s)", work.seconds)
                                : work.first_step  ? " (the first step: how long is not known)"
                                                   : "";
-  return {fmt::format("{}saving to {}{}; Ctrl-C again within 5 seconds: at once, which loses {}",
-                      work.what.empty() ? "" : work.what + ", then ", folder, how_long, batches),
+  const std::string saving = fmt::format(
+      "{}saving to {}{}", work.what.empty() ? "" : work.what + ", then ", folder, how_long);
+  return {work.shared
+              ? fmt::format("{}, unless mpirun ends this before, which loses {}: after Ctrl-C it "
+                            "gives a second; SIGUSR1 to mpirun waits",
+                            saving, batches)
+              : fmt::format("{}; Ctrl-C again within 5 seconds: at once, which loses {}", saving,
+                            batches),
           fmt::format("stopped at once, which loses {} since the last save; {}", batches,
                       saved < 0 ? std::string("nothing was saved before")
                                 : fmt::format("go on from step {} with --resume auto", saved))};

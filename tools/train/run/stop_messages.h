@@ -14,6 +14,7 @@ struct WorkUnderWay {
   double seconds = 0;       // that it and the save take; 0: unknown
   std::int64_t begun = 0;   // steps without a result yet
   bool first_step = false;  // is under way, so that nobody knows how long one takes
+  bool shared = false;      // with other processes, which mpirun ends
 };
 
 // step: those with a result; saved: the step of the last save, -1 for none. folder: --out.

@@ -33,5 +33,14 @@ TEST(StopMessages, SayHowLongItTakesWhereThatIsKnown) {
   EXPECT_TRUE(holds(first(0, true), "saving to a (the first step: how long is not known); "));
 }
 
+// mpirun kills its processes a second after Ctrl-C, so the save is no promise.
+TEST(StopMessages, OfSeveralProcessesPromiseNothing) {
+  EXPECT_EQ(stop_messages({.what = "finishing the step", .seconds = 11, .begun = 1, .shared = true},
+                          7, 4, "a")
+                .first,
+            "finishing the step, then saving to a (about 11 s), unless mpirun ends this before, "
+            "which loses 4 batches: after Ctrl-C it gives a second; SIGUSR1 to mpirun waits");
+}
+
 }  // namespace
 }  // namespace rk
