@@ -131,8 +131,8 @@ TEST_F(HostileWeights, AnIndexIsNoModel) {
                             R"("model-00001-of-00002.safetensors"}})";
   for (const std::string& text : {index, "\n " + index}) {
     expect_refused(text,
-                   ": is the index of a model in several files; give the .safetensors that it "
-                   "names");
+                   ": is the index of a model in several files; join the tensors that it "
+                   "names in one file");
   }
   expect_refused(R"({"weights": {}})", "is no file of weights that is known");
 }
@@ -711,11 +711,15 @@ TEST_F(HostileKeras, Case41CrashAndHang) {
     return broken;
   };
   const std::string crash = with_size(std::uint64_t{1} << 24);
-  // HDF5 1.14 finds the damage itself. A crash's words depend on how it ends: under a sanitizer it
-  // exits.
-  const char* why = H5_VERSION_GE(1, 14, 0) ? "cannot be read" : "s the HDF5 library";
-  expect_refused(crash, why);
-  expect_refused(archive(crash), why);
+  // HDF5 1.14 finds the damage itself. Before, it reads on behind the file's memory, and crashes
+  // unless tests before this one have left enough memory there: then it does not find the tensor. A
+  // crash's words depend on how it ends: under a sanitizer it exits.
+  for (const std::string& bytes : {crash, archive(crash)}) {
+    const std::string message = refusal(bytes);
+    EXPECT_TRUE(message.find("cannot be read") != std::string::npos ||
+                (!H5_VERSION_GE(1, 14, 0) && holds(message, "s the HDF5 library")))
+        << message;
+  }
   // The library may take two seconds, so this is read once, and its memory is not measured.
   folder_.write("hostile", with_size(~std::uint64_t{15}));
   EXPECT_TRUE(holds(message_of<InputError>([&] { read_tensor_file(path()); }),
@@ -772,7 +776,7 @@ TEST_F(HostileKeras, Case44Mapping) {
         "/res9z_branch2a/res9z_branch2a_W:0", "/conv1/conv1_W:0"}) {
     for (const std::vector<std::int64_t>& dims :
          {std::vector<std::int64_t>{}, {7, 7, 3, 64}, {64, 0, 7, 7}}) {
-      EXPECT_TRUE(holds(refusal_of(name, dims), "is not the whole of Keras's ResNet-50: ")) << name;
+      EXPECT_TRUE(holds(refusal_of(name, dims), "Keras's ResNet-50")) << name;
     }
   }
 }

@@ -309,6 +309,12 @@ TEST_F(KerasResNet, Case44OtherNetworksAreNamed) {
   Hdf5Writer theano;
   theano.write("/conv1/conv1_W:0", {64, 3, 7, 7}, values.data());
   EXPECT_TRUE(holds(refusal(theano.finish()), "Theano"));
+  Hdf5Writer other;
+  other.write("/block1_conv1/block1_conv1/kernel:0", {64, 3, 7, 7}, values.data());
+  EXPECT_TRUE(
+      holds(refusal(other.finish()),
+            "holds no layer of Keras's ResNet-50, the one network that is read from HDF5 of "
+            "other programs, but block1_conv1/"));
   Hdf5Writer part;
   part.write("/conv1_conv/conv1_conv/kernel:0", {7, 7, 3, 64}, values.data());
   const std::string message = refusal(part.finish());

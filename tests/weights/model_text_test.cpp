@@ -1,11 +1,13 @@
 // What a file of weights says about the network and its images.
 #include "weights/foreign/model_text.h"
 
+#include "engine/base/error.h"
 #include "tests/support/messages.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -23,7 +25,7 @@ TEST(ModelText, SaysThatImagesAreResizedWithAntialiasing) {
   for (const char* text : {R"({"interpolation":"bilinear with antialiasing"})",
                            R"({"interpolation":"bilinear"})", "{}"}) {
     ModelDescription read;
-    read_model_text(text, read);
+    read_model_text(text, "a.onnx", read);
     EXPECT_EQ(read.interpolation, "bilinear") << text;
   }
 }
@@ -71,20 +73,33 @@ TEST(ModelText, ComesBackAsItWent) {
   model.stretch = true;
   model.upright = true;
   ModelDescription read;
-  read_model_text(model_text(model), read);
+  read_model_text(model_text(model), "a.onnx", read);
   EXPECT_TRUE(read == model);
 }
 
-// What another program, or damage, made of a field leaves it as it was.
-TEST(ModelText, FieldsOfOtherTypesAreLeft) {
-  const ModelDescription usual;
-  const std::string texts[] = {R"({"crop":224.9,"resize":256.5,"input_std":[1,2,3,4,5]})",
-                               R"({"crop":1e300,"input_mean":[1,2],"stretch":1,"pool":7})",
-                               std::string("{\"pool\":\"max\"}\0x", 16), "[1", ""};
-  for (const std::string& text : texts) {
+// Left aside, what another program or damage made of a field would be another network, with no
+// word.
+TEST(ModelText, FieldsOfOtherTypesAreRefused) {
+  const std::pair<std::string, std::string> texts[] = {
+      {R"({"crop":224.9})", R"(has '224.9' where crop should be an integer)"},
+      {R"({"resize":1e300})", R"(has '1e+300' where resize should be an integer)"},
+      {R"({"input_std":[1,2,3,4,5]})", "where input_std should be three numbers"},
+      {R"({"input_mean":[1,2]})", "where input_mean should be three numbers"},
+      {R"({"input_mean":[1,2,"3"]})", "where input_mean should be three numbers"},
+      {R"({"stretch":1})", "where stretch should be true or false"},
+      {R"({"gem_p":null})", "where gem_p should be a number"},
+      {R"({"pool":7})", "where pool should be a text"},
+      {std::string("{\"pool\":\"max\"}\0x", 16), "is not what Rankine writes"},
+      {"[1]", "is not what Rankine writes"},
+      {"[1", "is not what Rankine writes"},
+      {"", "is not what Rankine writes"},
+      {"{\"x\":\"" + std::string(64 << 10, 'x') + "\"}", "is not what Rankine writes"}};
+  for (const auto& [text, found] : texts) {
     ModelDescription read;
-    read_model_text(text, read);
-    EXPECT_TRUE(read == usual) << text;
+    const std::string message =
+        message_of<InputError>([&] { read_model_text(text, "a.onnx", read); });
+    EXPECT_TRUE(holds(message, "a.onnx: its metadata \"rankine\"")) << text << "\n" << message;
+    EXPECT_TRUE(holds(message, found)) << text << "\n" << message;
   }
 }
 

@@ -160,6 +160,60 @@ TEST_F(ForeignWeights, OneOfSeveralNetworks) {
   }
 }
 
+// MMEngine's hook swaps the averaged weights and the others while it saves. torch's AveragedModel
+// counts under another name, and holds the averages itself.
+TEST_F(ForeignWeights, TheAveragedNetworkOfMMEngine) {
+  for (const bool swapped : {true, false}) {
+    const std::string taken = swapped ? "state_dict/backbone." : "ema_state_dict/module.backbone.";
+    const std::string left = swapped ? "ema_state_dict/module.backbone." : "state_dict/backbone.";
+    TorchContent content = torch_network(
+        "resnet20", [&](const std::string& name) { return taken + name; }, 128);
+    for (const NetworkTensor& tensor : network_tensors("resnet20")) {
+      if (tensor.kind == NetworkTensor::Kind::kCounter) continue;
+      add_tensor(content, left + tensor.name, tensor.dims,
+                 std::vector<float>(made_up_values(tensor).size(), -1.0F));
+    }
+    add_tensor(content, swapped ? "ema_state_dict/steps" : "ema_state_dict/n_averaged", {}, {7});
+    const NetworkWeights weights = read(content);
+    expect_whole(weights, "resnet20");
+    EXPECT_EQ(weights.notes.at(0),
+              "of 2 networks in the file the one of '" + taken + "' was taken");
+  }
+}
+
+// A part of a model in several files is told from a damaged file; a tensor that is there, but is
+// not read, from one that is missing.
+TEST_F(ForeignWeights, WhatMissesTensorsSaysWhy) {
+  TorchContent part = torch_network("resnet20");
+  std::erase_if(part.tensors, [](const auto& tensor) { return tensor.name == "conv1.weight"; });
+  const std::string missing = "those of a resnet20: 1 missing: conv1.weight; `convert ";
+  EXPECT_TRUE(holds(refusal(part), missing));
+  EXPECT_FALSE(holds(refusal(part), "one part of a model"));
+  for (const char* name : {"model-00001-of-00002.pth", "pytorch_model-00002-of-00003.bin"}) {
+    folder_.write(name, torch_zip(part));
+    const TensorFile file = read_tensor_file(in(name));
+    const std::string text = message_of<InputError>([&] { network_weights(file); });
+    EXPECT_TRUE(holds(text, missing)) << text;
+    EXPECT_TRUE(holds(text, "(it is one part of a model in several files: join")) << text;
+  }
+  PickleWriter sparse;
+  sparse.global("torch._utils", "_rebuild_sparse_tensor").raw("(NNtR");
+  part.further.emplace_back("conv1.weight", sparse.bytes());
+  EXPECT_TRUE(holds(refusal(part),
+                    "1 missing: conv1.weight; left out: 1 tensor of types that are not read "
+                    "(sparse, quantised, complex and the like): conv1.weight; names a global"));
+}
+
+// Squeeze and excitation is of a network's blocks, not of what stands beside it.
+TEST_F(ForeignWeights, AttentionBesideTheNetworkIsNotItsOwn) {
+  TorchContent content =
+      torch_network("resnet20", [](const std::string& name) { return "backbone." + name; });
+  add_tensor(content, "head.se.fc.weight", {1}, {1});
+  expect_whole(read(content), "resnet20");
+  add_tensor(content, "backbone.layer1.0.se.fc1.weight", {1}, {1});
+  EXPECT_TRUE(holds(refusal(content), "a ResNet-20"));
+}
+
 // An averaged copy of parameters alone, or of another network, must not hide one that will do.
 TEST_F(ForeignWeights, ANetworkThatWillNotDoIsPassedOver) {
   const auto add = [](TorchContent& content, const std::string& prefix, const std::string& arch,

@@ -18,6 +18,7 @@
 #include "weights/architectures/registry.h"
 #include "weights/atomic_file.h"
 #include "weights/checkpoint.h"
+#include "weights/foreign/weight_files.h"
 #include "weights/hdf5/file.h"
 #include "weights/written_by.h"
 
@@ -92,7 +93,11 @@ class ProbeImage : public Command {
                   {image_, checkpoint_}, common.force);
     give_each_colour("--input-mean", mean_);
     give_each_colour("--input-std", std_);
-    if (!checkpoint_.empty()) see_as(Checkpoint(checkpoint_));
+    if (!checkpoint_.empty()) {
+      std::vector<std::string> said;
+      see_as(open_weights(checkpoint_, "", said));
+      for (const std::string& line : said) note(fmt::format("{}: {}", checkpoint_, line));
+    }
     if (augment_ != "none") {
       // As `train` does: what fits 224 is no short side for 32.
       if (checkpoint_.empty() && !resize_option_.given()) {

@@ -305,6 +305,20 @@ class KerasMapping {
              "file of the same weights (tf_dim_ordering_tf_kernels)");
     }
     check_depth();
+    check_any();
+  }
+
+  // Of another network, every layer would be called missing.
+  void check_any() const {
+    const std::set<std::string> known = layers_of_resnet50();
+    const auto found = [&](const auto& layer) { return known.contains(layer.first); };
+    if (std::ranges::any_of(layers_.tensors, found)) return;
+    std::vector<std::string> names;
+    for (const StoredTensor& tensor : file_.tensors) names.push_back(printable(tensor.name));
+    refuse(file_, fmt::format("holds no layer of Keras's ResNet-50, the one network that is read "
+                              "from HDF5 of other programs, but {}; give its weights, or those of "
+                              "PyTorch as .pth or safetensors",
+                              names.empty() ? "no tensors" : listed(names)));
   }
 
   // Refuses deeper ResNets, which have all layers of ResNet-50 and more in the third or the second

@@ -1,6 +1,8 @@
 #include "weights/foreign/model_text.h"
 
 #include "engine/base/english.h"
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,15 @@ using nlohmann::ordered_json;
 // Stated explicitly, since other programs may otherwise resize without it.
 const std::string kAntialiasing = " with antialiasing";
 
+constexpr std::size_t kMostText = 64 << 10;  // our own has about 500 bytes
+
+[[noreturn]] void refuse_text(const std::string& path, const std::string& what) {
+  fail<InputError>(
+      "{}: its metadata \"{}\", which says how the network pools and wants its images, {}; convert "
+      "the network again, or remove these metadata",
+      path, kModelKey, what);
+}
+
 // The library makes 224 of 224.9, and three numbers of five.
 bool is_like(const ordered_json& value, const std::int64_t&) { return value.is_number_integer(); }
 bool is_like(const ordered_json& value, const std::array<double, 3>& like) {
@@ -23,16 +34,39 @@ bool is_like(const ordered_json& value, const std::array<double, 3>& like) {
 }
 template <class T> bool is_like(const ordered_json&, const T&) { return true; }
 
-// Copies the field of that name if it exists and has the type of `to`.
-template <class T> void take(const ordered_json& json, const char* name, T& to) {
-  const auto found = json.find(name);
-  if (found == json.end() || !is_like(*found, to)) return;
-  try {
-    to = found->get<T>();
-  } catch (const nlohmann::json::exception&) {
-    // Of another type: `to` stays unchanged.
+std::string expected(const std::int64_t&) { return "an integer"; }
+std::string expected(const double&) { return "a number"; }
+std::string expected(const bool&) { return "true or false"; }
+std::string expected(const std::string&) { return "a text"; }
+std::string expected(const std::array<double, 3>&) { return "three numbers"; }
+
+class Fields {
+ public:
+  Fields(const std::string& text, const std::string& path)
+      : json_(ordered_json::parse(text, nullptr, false)), path_(path) {
+    if (!json_.is_object()) refuse_text(path_, "is not what Rankine writes");
   }
-}
+
+  // Copies the field of that name, if it exists.
+  template <class T> void take(const char* name, T& to) const {
+    const auto found = json_.find(name);
+    if (found == json_.end()) return;
+    try {
+      if (is_like(*found, to)) {
+        to = found->get<T>();
+        return;
+      }
+    } catch (const nlohmann::json::type_error&) {
+      // Of another type: refused below.
+    }
+    refuse_text(path_, fmt::format("has {} where {} should be {}", in_quotes(found->dump()), name,
+                                   expected(to)));
+  }
+
+ private:
+  ordered_json json_;
+  std::string path_;
+};
 
 ordered_json json_of(const ModelDescription& model) {
   ordered_json json = {{"arch", model.arch},
@@ -95,28 +129,29 @@ std::string replaced_text(const ModelDescription& own, const ModelDescription& m
 
 std::string model_text(const ModelDescription& model) { return json_of(model).dump(); }
 
-void read_model_text(const std::string& text, ModelDescription& model) {
-  constexpr std::size_t kMost = 64 << 10;  // our own text has about 500 bytes
-  if (text.size() > kMost || text.find('\0') != std::string::npos) return;  // else a NUL ends it
-  const ordered_json json = ordered_json::parse(text, nullptr, false);
-  if (!json.is_object()) return;
-  take(json, "pool", model.pool);
-  take(json, "gem_p", model.gem_p);
-  take(json, "stride_in_1x1", model.stride_in_1x1);
-  take(json, "input_mean", model.input_mean);
-  take(json, "input_std", model.input_std);
-  take(json, "input_scale", model.input_scale);
-  take(json, "channel_order", model.channel_order);
-  take(json, "resize", model.resize);
-  take(json, "stretch", model.stretch);
-  take(json, "interpolation", model.interpolation);
+void read_model_text(const std::string& text, const std::string& path, ModelDescription& model) {
+  // A NUL would end the text for the library, which would then not see what follows.
+  if (text.size() > kMostText || text.find('\0') != std::string::npos) {
+    refuse_text(path, "is not what Rankine writes");
+  }
+  const Fields fields(text, path);
+  fields.take("pool", model.pool);
+  fields.take("gem_p", model.gem_p);
+  fields.take("stride_in_1x1", model.stride_in_1x1);
+  fields.take("input_mean", model.input_mean);
+  fields.take("input_std", model.input_std);
+  fields.take("input_scale", model.input_scale);
+  fields.take("channel_order", model.channel_order);
+  fields.take("resize", model.resize);
+  fields.take("stretch", model.stretch);
+  fields.take("interpolation", model.interpolation);
   // Early files of version 0.1.0 do not state it.
   if (model.interpolation.ends_with(kAntialiasing)) {
     model.interpolation.resize(model.interpolation.size() - kAntialiasing.size());
   }
-  take(json, "crop", model.crop);
+  fields.take("crop", model.crop);
   std::string exif;
-  take(json, "exif", exif);
+  fields.take("exif", exif);
   model.upright = exif == "turn";
 }
 

@@ -23,8 +23,9 @@ std::string replaced_text(const ModelDescription& own, const ModelDescription& m
 
 std::string model_text(const ModelDescription& model);
 
-// Copies the fields of `text` about the head, the strides and the images into `model`; fields that
-// are missing or of the wrong type stay unchanged.
-void read_model_text(const std::string& text, ModelDescription& model);
+// Copies the fields of `text`, of the file at `path`, about the head, the strides and the images
+// into `model`; fields that are missing stay unchanged. Throws InputError for text that is no JSON,
+// and for a field of another type.
+void read_model_text(const std::string& text, const std::string& path, ModelDescription& model);
 
 }  // namespace rk

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -31,8 +32,12 @@ bool holds_words(std::string_view prefix, std::string_view words) {
   return false;
 }
 
+// Checkpoints of MMEngine hold the averaged weights under `state_dict` and the others under
+// `ema_state_dict`, whose module alone counts `steps` (its EMAHook swaps the two while it saves).
+constexpr std::string_view kSwapped = "ema_state_dict/";
+
 // The preference of a network by its prefix; lower is better.
-int rank_of(const std::string& prefix) {
+int rank_of(const std::string& prefix, bool swapped) {
   struct Rule {
     std::string_view words;
     int rank;
@@ -56,6 +61,7 @@ int rank_of(const std::string& prefix) {
                                             {"encoder_q", 3},
                                             {"teacher", 4}}};
   constexpr int kOfOthers = 5;
+  if (swapped && prefix.starts_with(kSwapped)) return kOfOthers;
   const std::string lower = lower_case(prefix);
   const auto* const rule =
       std::ranges::find_if(kRules, [&](const Rule& of) { return holds_words(lower, of.words); });
@@ -99,9 +105,11 @@ std::vector<std::string> prefixes(const NamedTensors& tensors,
       break;
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
-    return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : a.size() < b.size();
-  });
+  const bool swapped = tensors.contains(std::string(kSwapped) + "steps");
+  const auto order = [swapped](const std::string& prefix) {
+    return std::pair(rank_of(prefix, swapped), prefix.size());
+  };
+  std::ranges::stable_sort(found, {}, order);
   return found;
 }
 
@@ -129,7 +137,11 @@ FoundNetworks find_networks(const TensorFile& file, const NamedTensors& tensors)
       if (!found.empty()) return {&dialect, std::move(found)};
     }
   }
-  if (tensors.empty()) refuse(file, "holds no tensors by name; save model.state_dict()");
+  if (tensors.empty()) {
+    refuse(file,
+           fmt::format("holds no tensors by name{}; save model.state_dict()",
+                       file.kind == TensorFile::Kind::kTorch ? " (arrays of numpy are none)" : ""));
+  }
   std::vector<std::string> some;
   for (const StoredTensor& tensor : file.tensors) {
     if (some.size() < 3) some.push_back(printable(tensor.name));

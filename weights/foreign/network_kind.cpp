@@ -43,8 +43,9 @@ ResNetKind resnet_kind(const Shapes& tensors) {
     kind.group_size = at->second[1];
   }
   kind.deep_stem = tensors.contains("conv1.0.weight") || tensors.contains("conv1.3.weight");
-  kind.squeezes = std::ranges::any_of(
-      tensors, [](const auto& tensor) { return tensor.first.find(".se.") != std::string::npos; });
+  kind.squeezes = std::ranges::any_of(tensors, [](const auto& tensor) {
+    return tensor.first.starts_with("layer") && tensor.first.find(".se.") != std::string::npos;
+  });
   return kind;
 }
 

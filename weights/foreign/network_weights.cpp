@@ -214,6 +214,7 @@ class Mapping {
     add("of another shape or type", mismatched_);
     add("of parts that it does not have", further_);
     if (what.empty()) return;
+    if (!missing_.empty()) what.insert(what.end(), file_.notes.begin(), file_.notes.end());
     refuse(file_, fmt::format(
                       "its tensors are not those of {}: {}; `convert {} --list` shows all of them",
                       with_article(out_.model.arch), fmt::join(what, "; "), printable(file_.path)));
@@ -241,6 +242,62 @@ void note_unsaid(NetworkWeights& out, bool published) {
         "may be one of the published weights that want mean and std 0.5 (torchvision's, "
         "TensorFlow's): then give `train` or `convert` --input-mean 0.5 --input-std 0.5";
   }
+}
+
+// Whether the name says that the file holds a part of a model:
+// "model-00001-of-00002.safetensors".
+bool is_named_as_part(const std::string& path) {
+  const auto is_digit = [&](std::size_t i) {
+    return i < path.size() && path[i] >= '0' && path[i] <= '9';
+  };
+  const std::size_t of = path.rfind("-of-");
+  return of != std::string::npos && of > 0 && is_digit(of - 1) && is_digit(of + 4);
+}
+
+NetworkWeights whole_network(const TensorFile& file, const std::string& arch) {
+  NetworkWeights out;
+  out.model.dim = 0;
+  out.model.source_sha256 = file.sha256;
+  if (file.kind == TensorFile::Kind::kEmbeddings) {
+    refuse(file,
+           "is embeddings, not weights; give the checkpoint (best.h5) that they were made with");
+  }
+  if (file.kind == TensorFile::Kind::kKeras) {
+    if (!arch.empty() && arch != "resnet50") {
+      refuse(file, "holds Keras's ResNet-50, not " + arch + "; leave --arch out");
+    }
+    map_keras_resnet(file, out);
+    return out;
+  }
+  if (const auto text = file.metadata.find(kModelKey); text != file.metadata.end()) {
+    read_model_text(text->second, file.path, out.model);
+  }
+  ChosenNetwork chosen = choose_network(file, arch);
+  out.names = chosen.names;
+  if (!chosen.note.empty()) out.notes.push_back(chosen.note);
+  out.model.arch = architecture(file, chosen.tensors, arch);
+  if (file.metadata.contains(kModelKey)) {
+    check_model(out.model, file.path);
+    check_network(out.model, file.path);
+  } else {
+    out.model.crop = native_image_size(out.model.arch);
+    out.model.resize = default_resize(out.model.crop);
+  }
+  bool published = false;
+  for (const Published& known : kPublished) {
+    if (!file.sha256.starts_with(known.digest)) continue;
+    published = true;
+    out.model.resize = known.resize;
+    if (known.halves) {
+      out.model.input_mean.fill(0.5);
+      out.model.input_std.fill(0.5);
+    }
+    out.notes.push_back(
+        fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
+  }
+  Mapping(file, std::move(chosen.tensors), out).run();
+  if (!file.metadata.contains(kModelKey)) note_unsaid(out, published);
+  return out;
 }
 
 }  // namespace
@@ -277,49 +334,14 @@ void check_network(const ModelDescription& model, const std::string& path) {
 }
 
 NetworkWeights network_weights(const TensorFile& file, const std::string& arch) {
-  NetworkWeights out;
-  out.model.dim = 0;
-  out.model.source_sha256 = file.sha256;
-  if (file.kind == TensorFile::Kind::kEmbeddings) {
-    refuse(file,
-           "is embeddings, not weights; give the checkpoint (best.h5) that they were made with");
+  try {
+    return whole_network(file, arch);
+  } catch (const InputError& error) {
+    if (!is_named_as_part(file.path)) throw;
+    fail<InputError>(
+        "{} (it is one part of a model in several files: join their tensors in one file)",
+        error.what());
   }
-  if (file.kind == TensorFile::Kind::kKeras) {
-    if (!arch.empty() && arch != "resnet50") {
-      refuse(file, "holds Keras's ResNet-50, not " + arch + "; leave --arch out");
-    }
-    map_keras_resnet(file, out);
-    return out;
-  }
-  if (const auto text = file.metadata.find(kModelKey); text != file.metadata.end()) {
-    read_model_text(text->second, out.model);
-  }
-  ChosenNetwork chosen = choose_network(file, arch);
-  out.names = chosen.names;
-  if (!chosen.note.empty()) out.notes.push_back(chosen.note);
-  out.model.arch = architecture(file, chosen.tensors, arch);
-  if (file.metadata.contains(kModelKey)) {
-    check_model(out.model, file.path);
-    check_network(out.model, file.path);
-  } else {
-    out.model.crop = native_image_size(out.model.arch);
-    out.model.resize = default_resize(out.model.crop);
-  }
-  bool published = false;
-  for (const Published& known : kPublished) {
-    if (!file.sha256.starts_with(known.digest)) continue;
-    published = true;
-    out.model.resize = known.resize;
-    if (known.halves) {
-      out.model.input_mean.fill(0.5);
-      out.model.input_std.fill(0.5);
-    }
-    out.notes.push_back(
-        fmt::format("is {}, whose images have a short side of {}", known.name, known.resize));
-  }
-  Mapping(file, std::move(chosen.tensors), out).run();
-  if (!file.metadata.contains(kModelKey)) note_unsaid(out, published);
-  return out;
 }
 
 std::vector<std::string> findings(const NetworkWeights& weights) {

@@ -54,7 +54,7 @@ std::string other_kind(std::string_view text) {
     return "is a pointer of git-lfs, not the file itself; run `git lfs pull` where it comes from";
   }
   if (front.starts_with('{') && text.find("\"weight_map\"") != text.npos) {
-    return "is the index of a model in several files; give the .safetensors that it names";
+    return "is the index of a model in several files; join the tensors that it names in one file";
   }
   if (is_onnx(text)) {
     return "is an ONNX graph, which is written and not read; give the checkpoint (best.h5) or the "

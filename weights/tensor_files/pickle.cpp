@@ -282,7 +282,10 @@ template <class T> T Pickle::number() {
 
 std::string_view Pickle::take(std::uint64_t bytes) {
   if (bytes > input_.size() - at_) {
-    if (input_.size() == kMaxBytes) refuse("is larger than 64 MiB", kWeightsAlone);
+    if (input_.size() == kMaxBytes) {
+      refuse("is larger than 64 MiB, as arrays of numpy make it",
+             "save tensors of torch alone: model.state_dict()");
+    }
     refuse("ends in the middle");
   }
   const auto* begin = reinterpret_cast<const char*>(input_.data()) + at_;

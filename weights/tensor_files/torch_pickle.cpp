@@ -112,8 +112,10 @@ class Walk {
       visit(place);
     }
     if (left_.empty()) return;
-    file_.notes.push_back(fmt::format("left out: {} of types that no weights have: {}",
-                                      counted(left_.size(), "tensor"), listed(left_)));
+    file_.notes.push_back(
+        fmt::format("left out: {} of types that are not read (sparse, quantised, "
+                    "complex and the like): {}",
+                    counted(left_.size(), "tensor"), listed(left_)));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "tests/data/rotated_png.h"
 #include "tests/support/goldens/image_goldens.h"
 #include "tests/support/read_image.h"
+#include "tests/support/weights/torch_network.h"
 #include "tests/support/words.h"
 #include "tests/tools/probe/probe_run.h"
 #include "weights/architectures/registry.h"
@@ -150,6 +151,13 @@ TEST_F(ProbeImage, ACheckpointSaysWhatItsNetworkSees) {
   write_lying();
   ASSERT_EQ(probe({"--image", in("lies.png"), "--checkpoint", in("run.h5")}), 0) << error_;
   EXPECT_TRUE(holds(out_, "EXIF orientation 6 (turned)"));
+}
+
+TEST_F(ProbeImage, OtherProgramsWeightsSayWhatTheirNetworkSees) {
+  folder_.write("r.pth", torch_zip(torch_network("resnet20")));
+  const std::string image = (kGoldens / "files/q90_422.jpg").string();
+  ASSERT_EQ(probe({"--image", image, "--checkpoint", in("r.pth")}), 0) << error_;
+  EXPECT_TRUE(holds(out_, "seen as 32 x 32"));
 }
 
 TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
