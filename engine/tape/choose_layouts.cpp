@@ -48,9 +48,10 @@ void Tape::choose_layouts(int threads, bool on_gpu) {
     }
     RecordedTensor& out = tensor(own.output);
     out.block = blocks.output;
-    expect(out.block == 0 || out.shape[3] % out.block == 0,
-           "[{}] expected blocks of channels that divide {}, got {}", out.name, out.shape[3],
-           out.block);
+    const bool is_image = out.shape.rank() == 4;
+    expect(is_image ? out.block > 0 && out.shape[3] % out.block == 0 : out.block == 0,
+           "[{}] expected blocks of channels that divide {} of shape {}, got {}", out.name,
+           is_image ? out.shape[3] : 0, out.shape.text(), out.block);
     out.producer = count();
     nodes.push_back(std::move(recorded[n]));
     links.push_back(std::move(own));

@@ -77,8 +77,8 @@ struct NodeMemory {
   const float* output_gradient_sums = nullptr;
 };
 
-// Adjacent channels in the images that a node reads and writes (engine/tape/layout.h); 0 for
-// tensors that are not images.
+// Adjacent channels in the images that a node reads and writes (engine/tape/layout.h); all of them
+// for NHWC, 0 for tensors that are not images.
 struct ChannelBlocks {
   std::vector<std::int64_t> inputs;
   std::int64_t output = 0;

@@ -62,7 +62,7 @@ class Program {
       : context_(context), parameters_(parameters), options_(options) {}
 
   // Recording ------------------------------------------------------------------------------------
-  // block: adjacent channels of images (engine/tape/layout.h); 0 is NHWC.
+  // block: adjacent channels of images (engine/tape/layout.h); 0: all of them, NHWC.
   TensorId input(const std::string& name, const Shape& shape, std::int64_t block = 0,
                  DType dtype = DType::kFloat32);
   // Stores an input that nobody reads yet in cells of its pixels, as a tensor of that shape.

@@ -77,7 +77,8 @@ RowsOfCases rows_of_cases() {
 
 TEST(RowCases, EveryRowHasOne) {
   const RowsOfCases cases = rows_of_cases();
-#define RK_HAS_CASE(Row) EXPECT_TRUE(cases.rows.contains(typeid(Row<float>))) << #Row
+#define RK_HAS_CASE(Row) \
+  EXPECT_TRUE(cases.rows.contains(typeid(Row<float>))) << #Row " has no case in row_cases.h"
   RK_HISTOGRAM_ROWS(RK_HAS_CASE);
   RK_PAIR_ROWS(RK_HAS_CASE);
   RK_RANK_ROWS(RK_HAS_CASE);
@@ -89,7 +90,8 @@ TEST(RowCases, EveryRegisteredLossOnRowsHasOne) {
   const RowsOfCases cases = rows_of_cases();
   for (const LossEntry& entry : loss_registry()) {
     if (entry.kind == LossKind::kScores) continue;  // sorts whole rows: no row kernel
-    EXPECT_TRUE(cases.names.contains(entry.name)) << entry.name;
+    EXPECT_TRUE(cases.names.contains(entry.name))
+        << entry.name << " has no case in tests/kernel_cases/row_cases.h";
   }
 }
 

@@ -92,7 +92,10 @@ NodeHarness::NodeHarness(int threads, const std::vector<Source>& sources, const 
                          EdgeMode mode)
     : context_(threads), program_(context_, parameters_, {.gradients = true}), mode_(mode) {
   const Recorded all = recorded(program_, sources, record);
-  expect(all.nodes == 1, "[harness] expected one node, got {}", all.nodes);
+  expect(all.nodes == 1,
+         "[harness] expected one node, got {}: the layer wants an input in another layout than the "
+         "case's",
+         all.nodes);
   output_ = all.output;
   node_ = program_.nodes().back().get();
   claims_ = program_.tape().links.back().inputs;
