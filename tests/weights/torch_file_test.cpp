@@ -254,6 +254,19 @@ TEST(TorchFile, DictionariesOfPython2) {
   model.global("net", "Net").raw(")\x81}(").text("_parameters").raw(state).text("_modules");
   model.raw(call({})).raw("ub");
   EXPECT_EQ(names(model.bytes()), (std::vector<std::string>{"weight", "bias"}));
+  // Texts of more than 255 bytes, dictionaries and lists of one item, keys that are numbers.
+  const std::string longest(300, 'n');
+  const auto long_text = [&](std::int32_t size) { return "T" + little(size) + longest; };
+  EXPECT_EQ(names("(" + long_text(300) + tensor.bytes() + "d"), std::vector<std::string>{longest});
+  EXPECT_TRUE(holds(message_of<InputError>([&] { names("(" + long_text(-1)); }),
+                    "holds a text of negative length"));
+  PickleWriter one;
+  one.global("collections", "OrderedDict").raw("]]").text("weight").raw("a");
+  one.raw(tensor.bytes()).raw("aa\x85R");
+  EXPECT_EQ(names(one.bytes()), std::vector<std::string>{"weight"});
+  PickleWriter number;
+  number.raw("}").integer(7).raw(tensor.bytes()).raw("s");
+  EXPECT_EQ(names(number.bytes()), std::vector<std::string>{"7"});
 }
 
 TEST(TorchFile, DictionariesWithADefault) {

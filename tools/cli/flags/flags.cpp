@@ -161,11 +161,6 @@ Flag Flag::delimiter(char between) const {
   return *this;
 }
 
-Flag Flag::expected(int values) const {
-  option_->expected(values);
-  return *this;
-}
-
 Flag Flag::expected(int least, int most) const {
   option_->expected(least, most);
   return *this;
@@ -183,7 +178,6 @@ Flag Flag::excludes(Flag other) const {
 
 bool Flag::given() const { return option_->count() > 0; }
 std::string Flag::word() const { return given() ? option_->results().back() : ""; }
-std::string Flag::name() const { return option_->get_name(); }
 bool Flag::takes_no_value() const { return option_->get_expected_min() == 0; }
 
 void Flag::set(const std::string& word) const {

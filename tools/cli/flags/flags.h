@@ -58,14 +58,12 @@ class Flag {
   Flag default_text(const std::string& text) const;  // in --help, instead of the variable's value
   Flag required() const;
   Flag delimiter(char between) const;  // between values in one word
-  Flag expected(int values) const;
   Flag expected(int least, int most) const;
   Flag needs(Flag other) const;
   Flag excludes(Flag other) const;
 
   bool given() const;
   std::string word() const;  // what followed it last, also while --help is written; empty: nothing
-  std::string name() const;
   bool takes_no_value() const;  // a switch
   // Sets the flag as if `word` followed it on the command line. Throws UsageError.
   void set(const std::string& word) const;

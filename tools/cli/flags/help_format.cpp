@@ -74,11 +74,7 @@ std::string values_of(const CLI::Option& option) {
   if (option.get_type_size() != 0) {
     if (!option.get_type_name().empty()) out += ' ' + option.get_type_name();
     out += default_of(option);
-    if (option.get_expected_max() == CLI::detail::expected_max_vector_size) {
-      out += " ...";
-    } else if (option.get_expected_min() > 1) {
-      out += fmt::format(" x {}", option.get_expected_min());
-    }
+    if (option.get_expected_max() == CLI::detail::expected_max_vector_size) out += " ...";
     if (option.get_required()) out += " REQUIRED";
   }
   return out + names_of(option.get_needs(), "Needs") + names_of(option.get_excludes(), "Excludes");
