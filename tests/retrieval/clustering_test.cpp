@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace rk {
@@ -165,56 +166,47 @@ TEST(Clustering, ThreadsChangeNothing) {
 }
 
 // k-means++ draws the first row uniformly and each further one by its squared distance from the
-// nearest row drawn before. Compares how often each sequence of four rows comes in 20,000 draws
-// with its probability p. A count's standard deviation is sqrt(20000 p (1 - p)); if large, a count
-// is more than six of them off once in 1e8. Counts with a mean below one (seven came where 0.8 were
-// due, once in 1e5) need another eight to be as rare.
+// nearest row drawn before; the fifth is the first behind two that were proposed together. Compares
+// how often each sequence of five rows comes in 20,000 draws with its probability p. A count's
+// standard deviation is sqrt(20000 p (1 - p)); if large, a count is more than six of them off once
+// in 1e8. Counts with a mean below one (seven came where 0.8 were due, once in 1e5) need another
+// eight to be as rare.
 TEST(Clustering, StartsFollowTheChancesOfKMeansPlusPlus) {
   EmbeddingSet set;
-  set.dim = 1;
-  set.embeddings = {0.0F, 1.0F, 1.5F, 4.0F, 4.0F};
-  set.labels.assign(5, 0);
+  set.dim = 2;
+  set.embeddings = {0, 0, 1, 0, 1.5F, 0.5F, 4, 1, 4, 1, 2, 3};
+  set.labels.assign(6, 0);
   const auto rows = rows_of(set);
   const std::uint64_t seed = random_seed();
   constexpr int kDraws = 20000;
   std::map<std::vector<std::int64_t>, int> seen;
   for (std::uint64_t i = 0; i < kDraws; ++i) {
     ClusteringOptions options;
-    options.clusters = 4;
+    options.clusters = 5;
     options.iterations = 1;
     options.seed = seed + i;
     ++seen[k_means(Context(1), set.view(), nullptr, options)->start];
   }
-  const auto chances = [&](const std::vector<std::size_t>& before) {
-    Vector weights;
-    double total = 0;
-    for (const Vector& row : rows) {
-      double nearest = before.empty() ? 1 : std::numeric_limits<double>::infinity();
-      for (const std::size_t b : before) nearest = std::min(nearest, apart(row, rows[b]));
-      weights.push_back(nearest);
-      total += nearest;
-    }
-    for (double& w : weights) w /= total;
-    return weights;
-  };
-  int all = 0;
-  for (std::size_t a = 0; a < 5; ++a) {
-    for (std::size_t b = 0; b < 5; ++b) {
-      for (std::size_t c = 0; c < 5; ++c) {
-        for (std::size_t d = 0; d < 5; ++d) {
-          double p = chances({})[a] * chances({a})[b];
-          if (p > 0) p *= chances({a, b})[c];
-          if (p > 0) p *= chances({a, b, c})[d];
-          const std::vector<std::int64_t> key{
-              static_cast<std::int64_t>(a), static_cast<std::int64_t>(b),
-              static_cast<std::int64_t>(c), static_cast<std::int64_t>(d)};
-          const int count = seen.contains(key) ? seen[key] : 0;
-          all += count;
-          EXPECT_NEAR(count, kDraws * p, 6 * std::sqrt(kDraws * p * (1 - p)) + (p > 0 ? 8 : 0))
-              << a << b << c << d;
-        }
+  const auto chance = [&](const std::vector<std::int64_t>& drawn) {
+    Vector nearest(rows.size(), 1.0);
+    double p = 1;
+    for (std::size_t k = 0; k < drawn.size(); ++k) {
+      p *= nearest[at(drawn[k])] / std::accumulate(nearest.begin(), nearest.end(), 0.0);
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        const double distance = apart(rows[r], rows[at(drawn[k])]);
+        nearest[r] = k == 0 ? distance : std::min(nearest[r], distance);
       }
     }
+    return p;
+  };
+  int all = 0;
+  for (int code = 0; code < 6 * 6 * 6 * 6 * 6; ++code) {
+    std::vector<std::int64_t> drawn;
+    for (int rest = code; drawn.size() < 5; rest /= 6) drawn.push_back(rest % 6);
+    const double p = chance(drawn);
+    const int count = seen.contains(drawn) ? seen[drawn] : 0;
+    all += count;
+    EXPECT_NEAR(count, kDraws * p, 6 * std::sqrt(kDraws * p * (1 - p)) + (p > 0 ? 8 : 0)) << code;
   }
   EXPECT_EQ(all, kDraws);
 }
