@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace rk {
 namespace {
@@ -137,6 +138,7 @@ void PairStatistics::look_up_exactly(int threads, std::span<const float> positiv
 void PairStatistics::add_positives(std::span<const float> scores) {
   std::array<std::int32_t, kBlock> auc, jsd;
   const auto n = static_cast<std::int64_t>(scores.size());
+  if (!origin_) origin_ = n > 0 ? static_cast<double>(scores[0]) : 0.0;
   positive_count_ += n;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, n - begin);
@@ -144,7 +146,7 @@ void PairStatistics::add_positives(std::span<const float> scores) {
     positive_histogram_->add(auc.data(), jsd.data(), count);
   }
   for (const float score : scores) {
-    const auto s = static_cast<double>(score);
+    const double s = static_cast<double>(score) - *origin_;
     positive_moments_.sum += s;
     positive_moments_.squares += s * s;
   }
@@ -154,6 +156,7 @@ void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const
   std::array<std::int32_t, kBlock> auc, jsd;
   const auto n = static_cast<std::int64_t>(scores.size());
   Histogram& histogram = *negative_histograms_[at(member)];
+  const double origin = origin_.value_or(0);
   double sum = 0, squares = 0;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, n - begin);
@@ -161,7 +164,7 @@ void PairStatistics::add_negatives(int member, std::int64_t row, std::span<const
     bins_of(block, count, auc.data(), jsd.data());
 #pragma omp simd reduction(+ : sum, squares)
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto s = static_cast<double>(block[i]);
+      const double s = static_cast<double>(block[i]) - origin;
       sum += s;
       squares += s * s;
     }
@@ -181,10 +184,15 @@ void PairStatistics::add_counted(std::span<const std::uint64_t> fine,
   };
   add(negative_histograms_.front()->fine, fine);
   add(negative_histograms_.front()->jsd, jsd);
+  double sum = 0, squares = 0;
   for (std::size_t i = 0; i < sums.size(); i += 2) {
-    negative_moments_.front().sum += sums[i];
-    negative_moments_.front().squares += sums[i + 1];
+    sum += sums[i];
+    squares += sums[i + 1];
   }
+  const auto n = static_cast<double>(std::accumulate(fine.begin(), fine.end(), std::uint64_t{0}));
+  const double origin = origin_.value_or(0);
+  negative_moments_.front().sum += sum - n * origin;
+  negative_moments_.front().squares += squares - origin * (2 * sum - n * origin);
   for (const std::uint64_t wins : twice_wins) {
     negative_moments_.front().twice_wins += static_cast<double>(wins);
   }
@@ -231,12 +239,12 @@ PairMetrics PairStatistics::result(bool symmetric) const {
     total.twice_wins += m.twice_wins;
   }
   if (p > 0) {
-    out.pos_mean = positive_moments_.sum / p;
+    out.pos_mean = *origin_ + positive_moments_.sum / p;
     out.pos_var = variance(positive_moments_.sum, positive_moments_.squares, p);
   }
   if (n > 0) {
     const double looked_at = n / sides;
-    out.neg_mean = total.sum / looked_at;
+    out.neg_mean = origin_.value_or(0) + total.sum / looked_at;
     out.neg_var = variance(total.sum, total.squares, looked_at);
   }
   out.jsd = jensen_shannon(positive_jsd, negative_jsd);

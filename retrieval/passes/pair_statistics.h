@@ -35,6 +35,7 @@ class PairStatistics {
   // Takes all positive scores at once and makes the AUC exact. Call it before adding any negative.
   void look_up_exactly(int threads, std::span<const float> positives);
 
+  // The first call comes before any negative.
   void add_positives(std::span<const float> scores);
   // Adds negatives of query position `row`. Only one member at a time may add rows of a row tile.
   void add_negatives(int member, std::int64_t row, std::span<const float> scores);
@@ -53,15 +54,18 @@ class PairStatistics {
   std::size_t bytes() const;
 
  private:
-  // Sums over negatives; twice_wins as in ScoreOrder, in whole numbers up to 2^53.
+  // Sums of scores less origin_; twice_wins as in ScoreOrder, in whole numbers up to 2^53.
   struct Moments {
     double sum = 0, squares = 0, twice_wins = 0;
   };
   struct Histogram;
   void bins_of(const float* scores, std::int64_t n, std::int32_t* auc, std::int32_t* jsd) const;
 
-  bool nested_;                            // the JSD's bins follow from the fine bins
-  double inverse_ = 1;                     // 1 / half the span of the fine histogram
+  bool nested_;         // the JSD's bins follow from the fine bins
+  double inverse_ = 1;  // 1 / half the span of the fine histogram
+  // A score among the others: the variance of scores that are narrow and far from 0 would be lost
+  // in the difference of their squares' mean and their mean's square.
+  std::optional<double> origin_;
   std::vector<Moments> negative_moments_;  // per row tile, so that threads do not change the sum
   Moments positive_moments_;
   std::int64_t positive_count_ = 0;

@@ -124,10 +124,13 @@ int enough_resamples(double outer_share) {
 std::vector<std::vector<double>> resample(const Context& context, const Units& units,
                                           const BootstrapOptions& options, int resamples) {
   std::vector<std::vector<double>> means(units.metrics, std::vector<double>(at(resamples)));
-  parallel_ranges(context.threads(), resamples, [&](std::int64_t begin, std::int64_t end, int) {
+  parallel_ranges(context.threads(), resamples, [&](std::int64_t begin, std::int64_t end, int n) {
     std::vector<std::uint32_t> times(units.queries.size());
     for (std::int64_t r = begin; r < end; ++r) {
       if (options.interrupted && options.interrupted()) return;
+      if (options.progress && n == 0) {
+        options.progress(static_cast<double>(r - begin) / static_cast<double>(end - begin));
+      }
       draw(units, options.seed, r, times);
       take_means(units, times, at(r), means);
     }

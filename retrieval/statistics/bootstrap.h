@@ -32,6 +32,7 @@ struct BootstrapOptions {
   int resamples = 0;         // 0: enough for 100 means outside of each end, within 1,000 to 20,000
   std::uint64_t seed = 0;
   std::function<bool()> interrupted = {};  // polled by all threads; true: the result is worthless
+  std::function<void(double)> progress = {};  // gets the share done, from the caller's thread
   // [queries]: rows of one label are drawn together. Empty: each query on its own.
   std::span<const std::int64_t> classes = {};
 };

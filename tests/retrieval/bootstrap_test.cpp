@@ -323,6 +323,22 @@ TEST(Bootstrap, ValuesAtTheEndOfTheScaleAreSaid) {
 }
 
 // Each thread must ask before every resample and stop at the first yes.
+TEST(Bootstrap, ProgressRises) {
+  CounterRandom random(4, 0, 0);
+  const Case one = draw_case(random, 30, 5);
+  for (const int threads : {1, 3}) {
+    std::vector<double> reports;
+    BootstrapOptions options{.resamples = 300};
+    options.progress = [&](double done) { reports.push_back(done); };
+    bootstrap(Context(threads), one.a, kRecallAt, options);
+    ASSERT_EQ(reports.size(), 300U / static_cast<unsigned>(threads));
+    EXPECT_TRUE(std::ranges::is_sorted(reports));
+    EXPECT_EQ(reports.front(), 0);
+    EXPECT_LT(reports.back(), 1);
+    EXPECT_GT(reports.back(), 0.98);
+  }
+}
+
 TEST(Bootstrap, AnInterruptionEndsIt) {
   CounterRandom random(5, 0, 0);
   const Case one = draw_case(random, 40, 4);

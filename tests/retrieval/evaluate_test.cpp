@@ -225,6 +225,19 @@ TEST(Evaluate, EqualScoresHaveNoVariance) {
   }
 }
 
+// Scores are 2^20 and a little, exact in float32; their squares lose that little in double.
+TEST(Evaluate, ScoresFarFromZeroKeepTheirVariance) {
+  for (const std::int64_t classes : {3, 40}) {
+    EmbeddingSet set = grid_set(120, 4, classes);
+    for (std::int64_t i = 0; i < set.count(); ++i) {
+      float* row = set.embeddings.data() + i * set.dim;
+      row[0] = 1024;
+      for (std::int64_t d = 1; d < set.dim; ++d) row[d] = std::round(2 * row[d]) / 2;
+    }
+    check(set);
+  }
+}
+
 TEST(Evaluate, LabelsAreComparedInAllTheirBits) {
   EmbeddingSet set = grid_set(120, 4, 9);
   for (std::int64_t& label : set.labels)

@@ -11,7 +11,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -74,9 +76,19 @@ BootstrapOptions bootstrap_options(const DescribedRows& queries, const Statistic
   BootstrapOptions out;
   out.confidence = confidence_of(options);
   out.seed = common.seed;
-  out.interrupted = interrupted;
   if (options.resample == "classes") out.classes = queries.set.labels;
   return out;
+}
+
+// `draw` is given the options; the bar stands while it draws.
+template <class Draw>
+RankIntervals with_options(const DescribedRows& queries, const StatisticsOptions& options,
+                           const CommonOptions& common, Draw&& draw) {
+  BootstrapOptions drawing = bootstrap_options(queries, options, common);
+  return with_progress({"intervals", 100, "%", common.quiet}, drawing, [&] {
+    RankIntervals found = draw(drawing);
+    return interrupted() ? std::nullopt : std::optional(std::move(found));
+  });
 }
 
 }  // namespace
@@ -114,20 +126,18 @@ double confidence_of(const StatisticsOptions& options) {
 RankIntervals draw_intervals(const Context& context, const DescribedRows& queries,
                              const Metrics& metrics, const StatisticsOptions& options,
                              const CommonOptions& common) {
-  RankIntervals out = bootstrap(context, metrics.per_query, metrics.recall_at,
-                                bootstrap_options(queries, options, common));
-  stop_if_interrupted();
-  return out;
+  return with_options(queries, options, common, [&](const BootstrapOptions& drawing) {
+    return bootstrap(context, metrics.per_query, metrics.recall_at, drawing);
+  });
 }
 
 RankIntervals difference_of(const Context& context, const DescribedRows& queries,
                             const Metrics& first, const Metrics& second,
                             const StatisticsOptions& options, const CommonOptions& common) {
-  RankIntervals out =
-      bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
-                           bootstrap_options(queries, options, common));
-  stop_if_interrupted();
-  return out;
+  return with_options(queries, options, common, [&](const BootstrapOptions& drawing) {
+    return bootstrap_difference(context, first.per_query, second.per_query, first.recall_at,
+                                drawing);
+  });
 }
 
 void check_statistics(const Context& context, const EvaluatedRows& rows,
