@@ -91,7 +91,8 @@ void say_settings(const std::vector<DifferingFact>& settings) {
 
 void say(const std::string& what, const std::vector<ReportedRun>& runs,
          const std::vector<RunRemarks>& remarks, const std::vector<Compared>& rows,
-         const std::vector<DifferingFact>& settings, double confidence) {
+         const std::vector<DifferingFact>& settings, double confidence,
+         const std::string& resampled) {
   print("{}\n", one_line(what));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string& provenance = remarks[i].provenance;
@@ -101,16 +102,17 @@ void say(const std::string& what, const std::vector<ReportedRun>& runs,
   print(
       "\nWhich of these two networks is better on such pictures. Another seed of either training "
       "may differ by more: compare losses over several (docs/metrics.md).\n");
-  print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A\n", "", "A", "B", "B - A",
-        100 * confidence);
+  print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A, over {}\n", "", "A", "B", "B - A",
+        100 * confidence, resampled);
   for (const Compared& row : rows) {
     print("  {:<14}{:>10}{:>10}{:>10}   {}\n", row.name, text_of_metric(row.a),
           text_of_metric(row.b), text_of_difference(row.b - row.a), told_apart(row.difference));
   }
   say_settings(settings);
-  print(
-      "\nEach row is told apart by itself: of equally good networks, some row differs in one of "
-      "five comparisons.\n");
+  print("\nEach row is told apart by itself: of equally good networks, some row differs {}.\n",
+        resampled == "classes" ? "in one of five comparisons"
+                               : "far more often, since queries of one class are not "
+                                 "independent (--resample classes)");
 }
 
 // The notes about two runs on the same pictures: what holds for both is told once.
@@ -197,7 +199,8 @@ void compare_runs(const Context& context, const NetworkOptions& network,
       alike ? both.texts[0] : fmt::format("A: {}; B: {}", both.texts[0], both.texts[1]);
   const std::vector<DifferingFact> settings =
       differing_facts(both.runs[0].settings, both.runs[1].settings);
-  say(data, both.runs, both.remarks, table, settings, confidence_of(statistics));
+  say(data, both.runs, both.remarks, table, settings, confidence_of(statistics),
+      statistics.resample);
   std::vector<std::string> notes = notes_of(both.runs, both.remarks);
   if (!alike) {
     note(notes.emplace_back(

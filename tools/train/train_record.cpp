@@ -141,8 +141,8 @@ std::vector<std::string> TrainRecord::comparison(double best, std::int64_t epoch
   if (!better && defined) {
     lines.push_back(fmt::format(
         "no epoch had a higher {} than the start, so that by it what the run began with is better "
-        "than "
-        "best.h5 or as good: train for more epochs, on more images, or with a smaller --lr",
+        "than best.h5 or as good: train for more epochs, on more images, or with another --lr "
+        "(from random weights about 1e-3, from trained ones 1e-5 to 1e-4)",
         monitor));
   }
   return lines;

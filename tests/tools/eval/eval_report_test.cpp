@@ -200,7 +200,8 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_TRUE(holds(done.out, "\nA: " + in("a") + "; the network was trained on none of these"));
   EXPECT_TRUE(holds(done.out, "\nB: " + in("b") + "; the network was trained on none of these"));
-  EXPECT_TRUE(holds(done.out, "90 % interval of B - A"));
+  EXPECT_TRUE(holds(done.out, "90 % interval of B - A, over queries"));
+  EXPECT_TRUE(holds(done.out, "some row differs far more often, since queries of one class"));
   const json result = said();
   std::vector<PerQuery> queries(2);
   for (std::size_t r = 0; r < 2; ++r) {
@@ -374,6 +375,8 @@ TEST_F(EvalReport, EachOfTwoRunsIsToldWhatItHasSeen) {
   const Finished chosen = compare("a", "g", "test");
   EXPECT_TRUE(
       holds(chosen.out, in("a") + "; " + unseen + "; its epoch was chosen on these classes"));
+  EXPECT_TRUE(holds(chosen.out, "interval of B - A, over classes"));
+  EXPECT_TRUE(holds(chosen.out, "some row differs in one of five comparisons"));
   const json result = said();
   EXPECT_EQ(result["runs"][0]["chose_the_epoch"], true);
   EXPECT_FALSE(result["runs"][1].contains("chose_the_epoch"));
