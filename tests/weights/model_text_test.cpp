@@ -97,7 +97,7 @@ TEST(ModelText, FieldsOfOtherTypesAreRefused) {
   for (const auto& [text, found] : texts) {
     ModelDescription read;
     const std::string message =
-        message_of<InputError>([&] { read_model_text(text, "a.onnx", read); });
+        message_of<InputError>([&, &of = text] { read_model_text(of, "a.onnx", read); });
     EXPECT_TRUE(holds(message, "a.onnx: its metadata \"rankine\"")) << text << "\n" << message;
     EXPECT_TRUE(holds(message, found)) << text << "\n" << message;
   }
