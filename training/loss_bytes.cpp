@@ -1,5 +1,7 @@
 #include "training/loss_bytes.h"
 
+#include "losses/registry.h"
+
 #include <algorithm>
 
 namespace rk {
@@ -12,8 +14,6 @@ constexpr std::int64_t kRowsAtOnce = std::int64_t{8} * 160;
 constexpr std::int64_t kNumbersOfRow = 9, kNumbersOfProxyRow = 1;
 // Of a proxy at unit length, besides its coordinates: that length, in double.
 constexpr std::int64_t kNumbersOfLength = 2;
-// Matrices of a loss that sorts all scores, besides theirs.
-constexpr std::int64_t kSortedMatrices = 2;
 
 }  // namespace
 
@@ -22,13 +22,14 @@ std::int64_t loss_bytes(const TrainerOptions& options, bool on_gpu) {
   const std::int64_t kept = options.batch * options.memory_batches;
   const std::int64_t columns = proxies ? options.classes : options.batch + kept;
   const std::int64_t at_once =
-      std::min(options.batch, kRowsAtOnce) * (proxies ? kNumbersOfProxyRow : kNumbersOfRow);
-  const std::int64_t besides = on_gpu ? std::max(kSortedMatrices * options.batch, at_once) : 0;
+      on_gpu ? std::min(options.batch, kRowsAtOnce) * (proxies ? kNumbersOfProxyRow : kNumbersOfRow)
+             : 0;
+  const std::int64_t of_rows = options.batch * make_loss<float>(options.loss)->numbers_per_row();
   const std::int64_t rows = kept > 0 ? kept + options.batch : 0;
   const std::int64_t dim = options.model.dim;
   const std::int64_t unit_proxies = proxies ? options.classes * (dim + kNumbersOfLength) : 0;
   return std::int64_t{sizeof(float)} *
-         ((options.batch + besides) * columns + rows * dim + unit_proxies);
+         ((options.batch + at_once) * columns + of_rows + rows * dim + unit_proxies);
 }
 
 }  // namespace rk

@@ -50,7 +50,7 @@ template <class S> struct LossInput {
   std::int64_t memory = 0;
   const S* memory_embeddings = nullptr;            // [M, D]
   const std::int64_t* memory_labels = nullptr;     // [M]
-  const std::int64_t* memory_image_ids = nullptr;  // [M]; used only if `image_ids` is given too
+  const std::int64_t* memory_image_ids = nullptr;  // [M]; given if and only if `image_ids` is
   std::int64_t classes = 0;
   const S* proxies = nullptr;             // [C, D], any length: the loss normalises them
   const S* scores = nullptr;              // [N, C], losses on scores: these replace embeddings
@@ -106,6 +106,10 @@ template <class S> class Loss {
 
   // Bytes reserved by allocate(); on a GPU, of the GPU's memory.
   virtual std::int64_t bytes() const = 0;
+
+  // How many numbers of type S it keeps for each row of a batch beside the row's scores, if their
+  // number is a parameter's, such as that of bins.
+  virtual std::int64_t numbers_per_row() const { return 0; }
 
  protected:
   virtual void compute(const Context& context, const LossInput<S>& input,

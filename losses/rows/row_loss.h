@@ -80,6 +80,11 @@ template <class S, class Formula> class RowLoss final : public Loss<S> {
            static_cast<std::int64_t>(losses_.bytes() + work_.size() * sizeof(std::int64_t));
   }
 
+  std::int64_t numbers_per_row() const override {
+    if constexpr (kMeasured) return Row::stats(formula_.params);
+    return 0;
+  }
+
  protected:
   void compute(const Context& context, const LossInput<S>& input,
                const LossGradients<S>& gradients) override {

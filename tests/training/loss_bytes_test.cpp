@@ -1,4 +1,4 @@
-// What a loss is counted with on a GPU must be what its rows there take.
+// What a loss is counted with must be what it takes; on a GPU, what its rows there take.
 #include "training/loss_bytes.h"
 
 #include "kernels/cuda/row_lists.h"
@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -65,6 +67,31 @@ TEST(LossBytes, AreEnoughForTheRowsOfEveryLoss) {
 #define RK_EXPECT_ROOM(Row) expect_proxy_room<Row<float>>(#Row)
   RK_PROXY_ROWS(RK_EXPECT_ROOM);
 #undef RK_EXPECT_ROOM
+}
+
+// On the CPU a loss takes it all when it is allocated.
+TEST(LossBytes, AreWhatALossReserves) {
+  const Context context(1);
+  constexpr std::int64_t kRows = 384, kDim = 8;
+  std::vector<std::string> specs = {"histogram:bins=4096", "auc_ba:ds=0.005", "auc_bh:ds=0.005"};
+  for (const LossEntry& entry : loss_registry()) {
+    if (entry.kind == LossKind::kEmbeddings) specs.push_back(entry.name);
+  }
+  for (const std::string& spec : specs) {
+    TrainerOptions options;
+    options.loss = parse_loss(spec);
+    options.batch = kRows;
+    options.model.dim = kDim;
+    const auto loss = make_loss<float>(options.loss);
+    loss->allocate(context, {.rows = kRows, .dim = kDim});
+    // A row's padding and a few numbers, the scratch of the one row that runs, and the rows' totals
+    // and what follows from them.
+    const std::int64_t besides =
+        256 * kRows + 64 * kRows + 16 * loss->numbers_per_row() + (64 << 10);
+    const std::int64_t counted = loss_bytes(options, false);
+    EXPECT_GE(counted + besides, loss->bytes()) << spec;
+    EXPECT_LE(counted, loss->bytes() + besides) << spec;
+  }
 }
 
 // On the CPU nothing else grows with the classes; each loss takes it when it is allocated.
