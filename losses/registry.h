@@ -1,5 +1,5 @@
-// The losses by name. A loss is registered by one line in registry.cpp; `train --loss`, `probe`,
-// `bench loss` and the tests find it here.
+// The losses by name, of registry.cpp's list; `train --loss`, `probe`, `bench loss` and the tests
+// find them here. docs/extending.md says what one more takes.
 //
 // A loss is written NAME or NAME:key=value,key=value. For an unknown loss, parameter or value,
 // parse_loss throws a UsageError that suggests the nearest name.

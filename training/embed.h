@@ -39,8 +39,8 @@ class Embedder {
   // A set without rows: the dimension and the names of the classes that embeddings of `data` have.
   EmbeddingSet no_rows(const Dataset& data) const;
   // Parameters must be allocated and filled before the first call. Returns nullopt if a signal
-  // asked to stop. Fills the whole set except cameras and network; bad_images() lists the images
-  // left out.
+  // asked to stop. Fills the whole set except cameras, network, exif and paths_from; bad_images()
+  // lists the images left out.
   std::optional<EmbeddingSet> embed(const Dataset& data, const EmbedOptions& options);
   const std::vector<BadImage>& bad_images() const { return bad_; }
   // Plans the program (otherwise done by the first embed()) and returns the bytes reserved. Throws

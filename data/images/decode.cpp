@@ -5,11 +5,9 @@
 #include "engine/base/text_of.h"
 #include "engine/system/read_file.h"
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
 namespace rk {
 namespace {

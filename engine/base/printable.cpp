@@ -3,33 +3,43 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 namespace rk {
 namespace {
-
-// Whether the characters that follow are shown in another direction: U+202A to U+202E and U+2066 to
-// U+2069. By them a name can be made to look like another.
-bool turns_text(std::string_view character) {
-  if (character.size() != 3 || character[0] != '\xE2') return false;
-  const auto last = static_cast<unsigned char>(character[2]);
-  return (character[1] == '\x80' && last >= 0xAA && last <= 0xAE) ||
-         (character[1] == '\x81' && last >= 0xA6 && last <= 0xA9);
-}
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 }  // namespace
 
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
+  char32_t code = lead & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!continues_character(text[i])) return {};
+    code = (code << 6) | (byte(i) & 0x3FU);
+  }
+  // Overlong, a surrogate, or beyond the last code point.
+  constexpr std::array<char32_t, 5> kFirst = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kFirst[length] || (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) return {};
+  return {code, length};
+}
+
+bool is_shown(char32_t code) {
+  const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+  const bool turns = code == 0x061C || code == 0x200E || code == 0x200F ||
+                     (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+  return !control && !turns && code != 0xFFFE && code != 0xFFFF;
+}
+
 std::size_t printable_bytes(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return first < 0x20 || first == 0x7F ? 0 : 1;
-  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
-  const std::string_view character = text.substr(0, bytes);
-  if (!std::all_of(character.begin() + 1, character.end(), continues_character)) return 0;
-  const bool control = first == 0xC2 && byte(1) < 0xA0;
-  return control || turns_text(character) ? 0 : bytes;
+  const Character first = first_character(text);
+  return is_shown(first.code) ? first.bytes : 0;
 }
 
 std::string one_line(std::string_view text) {

@@ -8,9 +8,20 @@
 
 namespace rk {
 
+// The character that `text`, which is not empty, begins with; 0 bytes if that is not UTF-8.
+struct Character {
+  char32_t code = 0;
+  std::size_t bytes = 0;
+};
+Character first_character(std::string_view text);
+
+// False for control characters (0x80 to 0x9f, which terminals obey like escapes, are some), for
+// what turns the direction of text, by which a name can be made to look like another, and for what
+// is no character.
+bool is_shown(char32_t code);
+
 // The length in bytes of the character that `text`, which is not empty, begins with; 0 if it should
-// not be printed: it is a control character (0x80 to 0x9f, which terminals obey like escapes, are
-// some), turns the direction of what follows, or is not UTF-8.
+// not be printed: it is not shown, or is not UTF-8.
 std::size_t printable_bytes(std::string_view text);
 
 // `text` as one line: whatever should not be printed is escaped, as \n or \x1b.

@@ -7,8 +7,6 @@
 #include "losses/auc/auc_gradient.h"
 #include "losses/rows/row_loss.h"
 
-#include <cmath>
-
 namespace rk {
 namespace {
 

@@ -3,7 +3,6 @@
 #include "engine/base/integers.h"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 namespace rk {

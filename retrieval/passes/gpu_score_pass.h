@@ -1,8 +1,8 @@
 // ScorePass on a GPU: all of S = Q G^T by products in float32, a tile of up to 2048 queries and
 // 8192 candidates at a time (64 MiB), whose scores kernels/blocks/score_block.h counts. Embeddings
 // are on the GPU in class order; all products have the same shape (edges are padded with zero
-// rows), so that equal pairs of rows get equal bits. Besides the embeddings and the tile, the GPU
-// holds 8 bytes per positive and 64 per query of the group.
+// rows), so that equal pairs of rows get equal bits. What the GPU holds besides is in
+// device_score_bytes().
 #pragma once
 
 #include "engine/device/context.h"

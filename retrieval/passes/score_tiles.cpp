@@ -5,7 +5,6 @@
 #include "engine/base/parallel.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 namespace rk {

@@ -26,7 +26,7 @@ struct RecordedEpoch {
 struct LearningRecord {
   std::vector<RecordedEpoch> epochs;
   std::int64_t evaluated = -1;  // the epoch whose network the report evaluates; -1: not known
-  std::string loss;             // "fastap,bins=10"; empty: not known
+  std::string loss;             // "fastap:bins=10"; empty: not known
   std::string held_out;         // which images were held out: "split val"
 };
 

@@ -60,7 +60,6 @@ class Rows {
   std::int64_t count() const { return count_; }
   std::int64_t dim() const { return dim_; }
   int threads() const { return context_.threads(); }
-  std::size_t tile_bytes() const { return tile_bytes_; }
 
   const float* row(std::int64_t i) const {
     const std::int64_t first = parts_.front().count;
@@ -87,7 +86,6 @@ class Rows {
         visitor.place(rows.data() + (from - rows.begin()), chosen.data());
         const auto poll = [&](double) { return !interrupted || !interrupted(); };
         if (!tiles.run({0, size(own)}, visitor, poll)) return false;
-        tile_bytes_ = std::max(tile_bytes_, tiles.bytes() + own.size() * sizeof(std::int64_t));
       }
       from = until;
       first += part.count;
@@ -99,7 +97,6 @@ class Rows {
   const Context& context_;
   std::vector<EmbeddingView> parts_;
   std::int64_t dim_, count_;
-  std::size_t tile_bytes_ = 0;
 };
 
 // Keeps each row's nearest centre: the least of |c|^2 / 2 - x.c, the lower number among equals.
@@ -291,18 +288,10 @@ class Lloyd {
   Clustering result() const {
     Clustering out;
     std::vector<bool> used(half_squares_.size(), false);
-    for (std::size_t i = 0; i < cluster_.size(); ++i) {
-      used[at(cluster_[i])] = true;
-      out.squares += squared_distance(rows_.row(static_cast<std::int64_t>(i)),
-                                      centres_.data() + cluster_[i] * rows_.dim(), rows_.dim());
-    }
+    for (const std::int64_t c : cluster_) used[at(c)] = true;
     out.clusters = static_cast<std::int64_t>(used.size());
     out.empty = std::count(used.begin(), used.end(), false);
     out.cluster = cluster_;
-    // Per row: least_, cluster_, before_, an entry of members_ and one of the rows compared.
-    out.bytes = rows_.tile_bytes() + centres_.size() * sizeof(float) +
-                half_squares_.size() * (sizeof(float) + 3 * sizeof(std::int64_t)) +
-                cluster_.size() * (sizeof(float) + 4 * sizeof(std::int64_t));
     return out;
   }
 

@@ -38,9 +38,7 @@ struct Clustering {
   std::vector<std::int64_t> start;
   std::int64_t clusters = 0;  // as requested
   std::int64_t empty = 0;     // clusters without a row
-  double squares = 0;         // sum over rows of the squared distance to the centre
   int iterations = 0;         // how many were done
-  std::size_t bytes = 0;      // peak memory beyond the input
 };
 
 // Returns nullopt if interrupted. `more` may be nullptr. Throws InputError if float32 cannot hold

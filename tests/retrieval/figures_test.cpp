@@ -231,15 +231,15 @@ TEST_F(Figures, ScoresThatLeaveTheirRangeHaveNoHistogram) {
 
 TEST_F(Figures, EveryLossHasAnAxisOfItsOwn) {
   Report made = report(2);
-  made.runs[0].record->loss = made.runs[1].record->loss = "fastap,bins=10";
+  made.runs[0].record->loss = made.runs[1].record->loss = "fastap:bins=10";
   std::vector<Chart> charts = learning_charts(made);
   ASSERT_EQ(charts.size(), 4U);
-  EXPECT_EQ(charts[0].title, "Loss (fastap,bins=10)");
+  EXPECT_EQ(charts[0].title, "Loss (fastap:bins=10)");
   EXPECT_EQ(charts[0].series.size(), 2U);
   made.runs[1].record->loss = "roadmap";
   charts = learning_charts(made);
   ASSERT_EQ(charts.size(), 5U);
-  EXPECT_EQ(charts[0].title, "Loss (fastap,bins=10)");
+  EXPECT_EQ(charts[0].title, "Loss (fastap:bins=10)");
   EXPECT_EQ(charts[1].title, "Loss (roadmap)");
   for (std::size_t r = 0; r < 2; ++r) {
     ASSERT_EQ(charts[r].series.size(), 1U);

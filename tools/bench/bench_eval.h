@@ -5,7 +5,7 @@
 // without processing the scores, on a GPU only the products of all tiles; and on the CPU the whole
 // matrix of scores in blocks, by plain calls of oneDNN's product.
 //   share = products alone / total, of_matrix = total / whole matrix: medians over the repeats.
-// JSON keys: total_ms gemm_ms share matrix_ms of_matrix peak_bytes, on a GPU device_name.
+// docs/metrics.md lists its JSON.
 #pragma once
 
 #include "tools/cli/cli.h"

@@ -9,7 +9,8 @@
 // after the prefetched batches have been discarded.
 // On a GPU, images per second into a network's input there (tools/bench/bench_loader_device.h), and
 // timed alone:
-//   upload_ms  copy of a batch into page-locked memory and upload, per image
+//   stage_ms   the host's copy of a batch into page-locked memory, per image
+//   upload_ms  what is left of the upload after that copy, and a copy on the card, per image
 //   input_ms   the kernel that converts it to the network's input, per image, by the GPU's clock
 //   upload_floor_ms  upload_bytes of an image at the rate of a plain copy from page-locked memory
 //   input_floor_ms   input_bytes, read and written, at the rate of a copy within the GPU's memory

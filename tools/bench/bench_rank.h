@@ -1,7 +1,6 @@
-// bench rank: value and gradient of rambo_map or rambo_apc on one long ranking of synthetic scores,
-// one in ten a positive, beside the time of the one sort of all scores that they require. JSON:
-// total_ms sort_ms, with min and max, n, device, threads, version, peak_bytes; on a GPU also
-// device_name, floor_ms and share.
+// bench rank: value and gradient of a loss of scores (rambo_map, rambo_apc, rambo_map_apc) on one
+// long ranking of synthetic scores, one in ten a positive, beside the time of the one sort of all
+// scores that they require. docs/metrics.md lists its JSON.
 #pragma once
 
 #include "tools/cli/cli.h"

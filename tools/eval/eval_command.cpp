@@ -158,7 +158,7 @@ class Eval final : public Command {
                 "--confidence, --report or --compare");
     note_unused(measures_.per_query && common.json.empty(), "--per-query", "--json");
     note_unused(statistics_.curves && common.json.empty(), "--curves", "--json");
-    note_unused(neighbours_.topk != NeighbourOptions{}.topk && neighbours_.save.empty(), "--topk",
+    note_unused((*flags_)["--topk"].given() && neighbours_.save.empty(), "--topk",
                 "--save-neighbours or --index");
   }
 

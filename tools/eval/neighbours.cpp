@@ -1,6 +1,5 @@
 #include "tools/eval/neighbours.h"
 
-#include "engine/base/error.h"
 #include "tools/cli/with_progress.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/file.h"

@@ -187,7 +187,6 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
     notes.all.push_back(
         fmt::format("{} of --query cannot be read: left out", counted(bad, "picture")));
   }
-  if (queries.count() == 0) fail<InputError>("none of the pictures can be read; give others");
   if (queries.set.dim != index.set.dim) {
     fail<InputError>(
         "{}: rows of {} numbers, but the network makes {}; write it anew by "

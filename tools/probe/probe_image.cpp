@@ -51,7 +51,7 @@ class ProbeImage : public Command {
                          .add("--resize", resize_,
                               "length of the short side; 0: as it is (in `train`: 256 / 224 of "
                               "the image size)")
-                         .check(in_range(0, kMaxImageSide));
+                         .check(in_range(0, kMostSide));
     stretch_option_ = flags.add_switch(
         "--stretch", stretch_, "resize to a square of that side, whatever the picture's shape");
     crop_option_ = flags.add("--image-size", crop_, "side of the centre crop; 0: none")

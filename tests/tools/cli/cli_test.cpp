@@ -377,6 +377,7 @@ TEST(Cli, MessagesStayOneLine) {
   // What turns the text behind it around: here "gpj.exe" would be read as "exe.jpg".
   EXPECT_EQ(one_line("a\u202egpj.exe\u2069"), "a\\xe2\\x80\\xaegpj.exe\\xe2\\x81\\xa9");
   EXPECT_EQ(one_line("\u2029\u202f\u2065\u206a"), "\u2029\u202f\u2065\u206a");
+  EXPECT_EQ(one_line("\u061c\u200e\u200f"), "\\xd8\\x9c\\xe2\\x80\\x8e\\xe2\\x80\\x8f");
   EXPECT_EQ(one_line("\xff"), "\\xff");
   const Finished result =
       run({"--data", "x"}, [](const CommonOptions&) { note("a\x1b[31m\nerror: b"); });

@@ -2,7 +2,6 @@
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
-#include "engine/base/printable.h"
 #include "tools/cli/flags/help_format.h"
 #include "tools/cli/flags/other_names.h"
 #include "tools/cli/flags/program_names.h"
