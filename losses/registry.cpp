@@ -82,17 +82,13 @@ LossSpec parse_loss(std::string_view text) {
     if (equals == std::string_view::npos || key.empty()) {
       fail<UsageError>("{}: '{}' is no parameter; write {}:key=value,key=value", name, piece, name);
     }
-    const auto at = std::find(known.begin(), known.end(), key);
-    if (at == known.end()) {
-      fail<UsageError>("{}: no such parameter: {}; {}", name, key,
-                       known.empty() ? "it has none" : suggestion(key, known));
-    }
+    require_known(name, "no such parameter: {}", key, known);
     if (std::find(given.begin(), given.end(), key) != given.end()) {
       fail<UsageError>("{}: {} is given twice; give it once", name, key);
     }
     given.push_back(key);
     const std::string value(piece.substr(equals + 1));
-    check_value(name, found->parameters[static_cast<std::size_t>(at - known.begin())], value);
+    check_value(name, *std::ranges::find(found->parameters, key, &LossParameter::name), value);
     spec.values.set(key, value);
   }
   return spec;

@@ -119,19 +119,11 @@ AugmentOptions parse_augment(std::string_view text, AugmentOptions base) {
   std::vector<std::string> known{"crop", "fill"};
   for (const NumberKey& key : kNumbers) known.emplace_back(key.name);
   for (const auto& [key, value] : spec.options) {
-    if (key == "crop") {
-      set_crop(base, value);
-    } else if (key == "fill") {
-      set_fill(base, spec, value);
-    } else {
-      // (clang++ 14 has no lambdas that use structured bindings.)
-      const std::string& name = key;
-      const auto* number = std::find_if(kNumbers.begin(), kNumbers.end(),
-                                        [&](const NumberKey& each) { return name == each.name; });
-      if (number == kNumbers.end()) {
-        fail<UsageError>("--augment: no option '{}'; {}", key, suggestion(key, known));
-      }
-      base.*(number->value) = spec.number(key, 0, number->low, number->high);
+    require_known("--augment", "no option '{}'", key, known);
+    if (key == "crop") set_crop(base, value);
+    if (key == "fill") set_fill(base, spec, value);
+    for (const NumberKey& number : kNumbers) {
+      if (key == number.name) base.*number.value = spec.number(key, 0, number.low, number.high);
     }
   }
   refuse_crossed("area", base.area_min, base.area_max);

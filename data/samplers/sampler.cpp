@@ -6,8 +6,8 @@
 #include "engine/base/integers.h"
 #include "engine/base/nearest.h"
 
-#include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace rk {
 namespace {
@@ -110,12 +110,8 @@ DataSpec parse_sampler(std::string_view text) {
   if (colon != std::string_view::npos) {
     spec.options = parse_key_values(text.substr(colon + 1), spec.kind);
   }
-  for (const auto& [key, value] : spec.options) {
-    if (std::find(entry.keys.begin(), entry.keys.end(), key) == entry.keys.end()) {
-      fail<UsageError>("{}: no parameter '{}'; {}", spec.kind, key,
-                       entry.keys.empty() ? "it has none" : suggestion(key, entry.keys));
-    }
-  }
+  for (const auto& [key, value] : spec.options)
+    require_known(spec.kind, "no parameter '{}'", key, entry.keys);
   return spec;
 }
 

@@ -79,11 +79,8 @@ const Kind& find_kind(const DataSpec& spec) {
   }
   std::vector<std::string> keys = found->keys;
   keys.insert(keys.end(), kCommonKeys.begin(), kCommonKeys.end());
-  for (const auto& [key, value] : spec.options) {
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      fail<UsageError>("{}: no option '{}'; {}", spec.kind, key, suggestion(key, keys));
-    }
-  }
+  for (const auto& [key, value] : spec.options)
+    require_known(spec.kind, "no option '{}'", key, keys);
   return *found;
 }
 

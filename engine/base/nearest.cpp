@@ -1,8 +1,7 @@
 #include "engine/base/nearest.h"
 
+#include "engine/base/error.h"
 #include "engine/base/lower_case.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -70,6 +69,13 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   const std::vector<std::string> near = nearest(word, known);
   if (near.empty()) return fmt::format("known: {}", fmt::join(known, ", "));
   return fmt::format("did you mean {}?", fmt::join(near, " or "));
+}
+
+void require_known(std::string_view owner, fmt::format_string<std::string_view&> refusal,
+                   std::string_view key, const std::vector<std::string>& known) {
+  if (std::ranges::count(known, key) > 0) return;
+  fail<UsageError>("{}: {}; {}", owner, fmt::format(refusal, key),
+                   known.empty() ? "it has none" : suggestion(key, known));
 }
 
 }  // namespace rk

@@ -7,6 +7,8 @@
 // `known`.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,5 +24,11 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
 // The "what to do" half of a message: "did you mean smooth_ap?", "did you mean fastap or
 // smooth_ap?" or, if no name is near, "known: fastap, smooth_ap".
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
+// Throws UsageError if `key` is none of the keys that `owner` has. `refusal` says what the key is
+// not, and suggestion() follows: "fastap: no such parameter: bin; did you mean bins?", or, where
+// there are no keys, "random_classes: no parameter 'k'; it has none".
+void require_known(std::string_view owner, fmt::format_string<std::string_view&> refusal,
+                   std::string_view key, const std::vector<std::string>& known);
 
 }  // namespace rk

@@ -1,5 +1,8 @@
 #include "engine/base/nearest.h"
 
+#include "engine/base/error.h"
+#include "tests/support/messages.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -48,6 +51,18 @@ TEST(Nearest, LimitHolds) {
 TEST(Nearest, SuggestionSaysWhatIsKnownWhereNothingIsNear) {
   EXPECT_EQ(suggestion("smothap", kLosses), "did you mean smooth_ap?");
   EXPECT_EQ(suggestion("q", {"avg", "max"}), "known: avg, max");
+}
+
+TEST(Nearest, AKeyThatIsNotKnownIsRefused) {
+  const std::vector<std::string> known = {"bins", "compat"};
+  require_known("fastap", "no such parameter: {}", "bins", known);
+  const auto complaint = [](const char* key, const std::vector<std::string>& keys) {
+    return message_of<UsageError>([&] { require_known("fastap", "no key '{}'", key, keys); });
+  };
+  EXPECT_EQ(complaint("bin", known), "fastap: no key 'bin'; did you mean bins?");
+  EXPECT_EQ(complaint("tau", known), "fastap: no key 'tau'; known: bins, compat");
+  EXPECT_EQ(complaint("Bins", known), "fastap: no key 'Bins'; did you mean bins?");
+  EXPECT_EQ(complaint("bins", {}), "fastap: no key 'bins'; it has none");
 }
 
 }  // namespace
