@@ -33,6 +33,14 @@ struct DataSpec {
   std::vector<std::string> list(const std::string& key) const;  // split at '+'
 };
 
+// A key that sets a member of Options to a number from low to high. Whoever reads, lists or writes
+// such keys goes over one table of them.
+template <class Options> struct NumberKey {
+  const char* name;
+  double Options::*value;
+  double low, high;
+};
+
 // Checks only the form. path_first: what follows the kind is a path, even if it looks like an
 // option. open_dataset.h knows the kinds: which have a path (read_data_spec()), and their keys.
 DataSpec parse_data_spec(std::string_view text, bool path_first);

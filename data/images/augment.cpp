@@ -17,24 +17,19 @@ namespace rk {
 namespace {
 
 // The numbers of parse_augment(), in the order of augment_text().
-struct NumberKey {
-  const char* name;
-  double AugmentOptions::*value;
-  double low, high;
-};
-constexpr std::array kNumbers{
-    NumberKey{"area_min", &AugmentOptions::area_min, 0.001, 1},
-    NumberKey{"area_max", &AugmentOptions::area_max, 0.001, 1},
-    NumberKey{"ratio_min", &AugmentOptions::ratio_min, 0.01, 100},
-    NumberKey{"ratio_max", &AugmentOptions::ratio_max, 0.01, 100},
-    NumberKey{"flip", &AugmentOptions::flip, 0, 1},
-    NumberKey{"affine", &AugmentOptions::affine, 0, 1},
-    NumberKey{"rotation", &AugmentOptions::rotation, 0, 180},
-    NumberKey{"shear", &AugmentOptions::shear, 0, 80},
-    NumberKey{"zoom_min", &AugmentOptions::zoom_min, 0.1, 10},
-    NumberKey{"zoom_max", &AugmentOptions::zoom_max, 0.1, 10},
-    NumberKey{"translate", &AugmentOptions::translate, 0, 1},
-};
+constexpr std::array kNumbers = std::to_array<NumberKey<AugmentOptions>>({
+    {"area_min", &AugmentOptions::area_min, 0.001, 1},
+    {"area_max", &AugmentOptions::area_max, 0.001, 1},
+    {"ratio_min", &AugmentOptions::ratio_min, 0.01, 100},
+    {"ratio_max", &AugmentOptions::ratio_max, 0.01, 100},
+    {"flip", &AugmentOptions::flip, 0, 1},
+    {"affine", &AugmentOptions::affine, 0, 1},
+    {"rotation", &AugmentOptions::rotation, 0, 180},
+    {"shear", &AugmentOptions::shear, 0, 80},
+    {"zoom_min", &AugmentOptions::zoom_min, 0.1, 10},
+    {"zoom_max", &AugmentOptions::zoom_max, 0.1, 10},
+    {"translate", &AugmentOptions::translate, 0, 1},
+});
 
 struct CropName {
   const char* name;
@@ -117,12 +112,12 @@ AugmentOptions parse_augment(std::string_view text, AugmentOptions base) {
   if (text == "none") text = {};
   DataSpec spec{"--augment", "", parse_key_values(text, "--augment")};
   std::vector<std::string> known{"crop", "fill"};
-  for (const NumberKey& key : kNumbers) known.emplace_back(key.name);
+  for (const auto& key : kNumbers) known.emplace_back(key.name);
   for (const auto& [key, value] : spec.options) {
     require_known("--augment", "no option '{}'", key, known);
     if (key == "crop") set_crop(base, value);
     if (key == "fill") set_fill(base, spec, value);
-    for (const NumberKey& number : kNumbers) {
+    for (const auto& number : kNumbers) {
       if (key == number.name) base.*number.value = spec.number(key, 0, number.low, number.high);
     }
   }
@@ -142,7 +137,7 @@ std::string augment_text(const AugmentOptions& options) {
   for (const CropName& each : kCrops) {
     if (each.crop == options.crop) text += each.name;
   }
-  for (const NumberKey& key : kNumbers) {
+  for (const auto& key : kNumbers) {
     text += fmt::format(",{}={}", key.name, options.*(key.value));
   }
   return text + (options.fill_border ? ",fill=border" : fmt::format(",fill={}", options.fill[0]));

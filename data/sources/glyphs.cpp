@@ -30,6 +30,20 @@ constexpr int kStrokesOfAlphabet = 9;
 constexpr int kCurveSteps =
     8;  // straight pieces a span: below a quarter pixel off the curve at 128
 
+// The keys that are no whole numbers. Fingerprints in checkpoints hold them by these names and in
+// this order (drawn_by()).
+constexpr std::array kGlyphNumbers = std::to_array<NumberKey<GlyphOptions>>({
+    {"variation", &GlyphOptions::variation, 0, 10},
+    {"bend", &GlyphOptions::bend, 0, 1},
+    {"place", &GlyphOptions::place, 0, 1},
+    {"stretch", &GlyphOptions::stretch, 0, 1},
+    {"slant", &GlyphOptions::slant, 0, 45},
+    {"turn", &GlyphOptions::turn, 0, 180},
+    {"warp", &GlyphOptions::warp, 0, 1},
+    {"shift", &GlyphOptions::shift, 0, 1},
+    {"thickness", &GlyphOptions::thickness, 0.005, 0.2},
+});
+
 // The path of a pen, which turns at a slowly changing rate, as a hand does.
 Stroke make_stroke(CounterRandom& random) {
   // About a third of the strokes are nearly straight; the others are arcs, hooks, waves and loops.
@@ -195,12 +209,11 @@ class GlyphSource : public ImageSource {
     return fmt::format("glyphs/{}/{:02}", drawing.class_name(), drawing.number);
   }
   std::string drawn_by() const override {
-    const GlyphOptions& o = options_;
-    return fmt::format(
-        "size={} seed={} variation={} bend={} place={} stretch={} slant={} turn={} "
-        "warp={} shift={} thickness={}",
-        o.size, o.seed, o.variation, o.bend, o.place, o.stretch, o.slant, o.turn, o.warp, o.shift,
-        o.thickness);
+    std::string text = fmt::format("size={} seed={}", options_.size, options_.seed);
+    for (const auto& key : kGlyphNumbers) {
+      text += fmt::format(" {}={}", key.name, options_.*key.value);
+    }
+    return text;
   }
 
  private:
@@ -219,21 +232,21 @@ std::string_view glyphs_help() {
 }
 
 std::vector<std::string> glyphs_keys() {
-  return {"classes", "test_classes", "alphabets", "test_alphabets", "images",  "size",
-          "seed",    "variation",    "bend",      "place",          "stretch", "slant",
-          "turn",    "warp",         "shift",     "thickness"};
+  std::vector<std::string> keys{"classes", "test_classes", "alphabets", "test_alphabets",
+                                "images",  "size",         "seed"};
+  for (const auto& key : kGlyphNumbers) keys.emplace_back(key.name);
+  return keys;
 }
 
 GlyphOptions glyph_options(const DataSpec& spec) {
-  const GlyphOptions usual;
   GlyphOptions o;
-  o.classes = spec.integer("classes", usual.classes, 1, kMaxCharacters);
-  o.test_classes = spec.integer("test_classes", usual.test_classes, 1, kMaxCharacters);
+  o.classes = spec.integer("classes", o.classes, 1, kMaxCharacters);
+  o.test_classes = spec.integer("test_classes", o.test_classes, 1, kMaxCharacters);
   // If there are fewer classes than default alphabets, each class gets an alphabet of its own.
-  o.alphabets = spec.integer("alphabets", std::min(usual.alphabets, o.classes), 1, o.classes);
-  o.test_alphabets = spec.integer("test_alphabets", std::min(usual.test_alphabets, o.test_classes),
-                                  1, o.test_classes);
-  o.images = spec.integer("images", usual.images, 1, kMaxDrawings);
+  o.alphabets = spec.integer("alphabets", std::min(o.alphabets, o.classes), 1, o.classes);
+  o.test_alphabets =
+      spec.integer("test_alphabets", std::min(o.test_alphabets, o.test_classes), 1, o.test_classes);
+  o.images = spec.integer("images", o.images, 1, kMaxDrawings);
   for (const auto& [key, count] :
        {std::pair{"classes", o.classes}, std::pair{"test_classes", o.test_classes}}) {
     if (count * o.images <= kMostPictures) continue;
@@ -241,18 +254,12 @@ GlyphOptions glyph_options(const DataSpec& spec) {
         "glyphs: {}={} of images={} are {} pictures, more than the limit of {}; lower one", key,
         count, o.images, count * o.images, kMostPictures);
   }
-  o.size = static_cast<int>(spec.integer("size", usual.size, 8, 1024));
+  o.size = static_cast<int>(spec.integer("size", o.size, 8, 1024));
   o.seed = static_cast<std::uint64_t>(
       spec.integer("seed", 0, 0, std::numeric_limits<std::int64_t>::max()));
-  o.variation = spec.number("variation", usual.variation, 0, 10);
-  o.bend = spec.number("bend", usual.bend, 0, 1);
-  o.place = spec.number("place", usual.place, 0, 1);
-  o.stretch = spec.number("stretch", usual.stretch, 0, 1);
-  o.slant = spec.number("slant", usual.slant, 0, 45);
-  o.turn = spec.number("turn", usual.turn, 0, 180);
-  o.warp = spec.number("warp", usual.warp, 0, 1);
-  o.shift = spec.number("shift", usual.shift, 0, 1);
-  o.thickness = spec.number("thickness", usual.thickness, 0.005, 0.2);
+  for (const auto& key : kGlyphNumbers) {
+    o.*key.value = spec.number(key.name, o.*key.value, key.low, key.high);
+  }
   return o;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 namespace rk {
@@ -113,18 +114,32 @@ TEST(Glyphs, ADrawingStaysWhatItWas) {
   }
 }
 
+auto all(const GlyphOptions& o) {
+  return std::tuple(o.classes, o.test_classes, o.alphabets, o.test_alphabets, o.images, o.size,
+                    o.seed, o.variation, o.bend, o.place, o.stretch, o.slant, o.turn, o.warp,
+                    o.shift, o.thickness);
+}
+
 TEST(Glyphs, EveryKeySetsItsOption) {
-  const auto all = [](const GlyphOptions& o) {
-    return std::tuple(o.classes, o.test_classes, o.alphabets, o.test_alphabets, o.images, o.size,
-                      o.seed, o.variation, o.bend, o.place, o.stretch, o.slant, o.turn, o.warp,
-                      o.shift, o.thickness);
-  };
   EXPECT_EQ(all(glyph_options(read_data_spec("glyphs"))), all(GlyphOptions()));
   EXPECT_EQ(all(glyph_options(read_data_spec(
                 "glyphs:classes=11,test_classes=12,alphabets=3,test_alphabets=4,images=5,size=61,"
                 "seed=7,variation=0.8,bend=0.09,place=0.11,stretch=0.12,slant=13,turn=15,warp=0.16,"
                 "shift=0.17,thickness=0.18"))),
             std::tuple(11, 12, 3, 4, 5, 61, 7U, 0.8, 0.09, 0.11, 0.12, 13, 15, 0.16, 0.17, 0.18));
+}
+
+TEST(Glyphs, TheHelpHasEveryKeyWithItsDefault) {
+  std::istringstream words{std::string(glyphs_help())};
+  std::string text = "glyphs:";
+  for (std::string word; words >> word;) {
+    if (word.find('=') == std::string::npos) continue;
+    if (text.back() != ':') text += ',';
+    text += word.substr(0, word.find_last_of("0123456789") + 1);  // without "," "." ";"
+  }
+  const DataSpec spec = read_data_spec(text);
+  EXPECT_EQ(spec.options.size(), glyphs_keys().size()) << text;
+  EXPECT_EQ(all(glyph_options(spec)), all(GlyphOptions())) << text;
 }
 
 TEST(Glyphs, FewerClassesThanAlphabetsHaveOneEach) {
