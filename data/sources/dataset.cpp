@@ -33,6 +33,15 @@ std::string_view name_of(Split split) {
   return "";
 }
 
+std::vector<std::string> split_names() {
+  std::vector<std::string> names;
+  for (const Split split :
+       {Split::kTrain, Split::kVal, Split::kTest, Split::kQuery, Split::kGallery}) {
+    names.emplace_back(name_of(split));
+  }
+  return names;
+}
+
 std::string text_of(const std::map<std::string, std::int64_t>& files) {
   std::vector<std::pair<std::int64_t, std::string>> counts;
   for (const auto& [ending, count] : files) {

@@ -28,6 +28,7 @@ namespace rk {
 // kQuery and kGallery: the two sides of a test, for data that separates them.
 enum class Split { kTrain, kVal, kTest, kQuery, kGallery };
 std::string_view name_of(Split split);
+std::vector<std::string> split_names();  // of all splits, in the order above
 
 // Content of the data set that is not used.
 struct LeftOut {

@@ -43,9 +43,10 @@ std::string quoted(const std::vector<std::string>& names) {
 
 // Advice if one of the folders has a name near that of a split; empty: none has.
 std::string misspelt_split(const std::vector<std::string>& folders) {
+  std::vector<std::string> known = split_names();
+  known.emplace_back("validation");
   for (const std::string& folder : folders) {
-    const std::vector<std::string> near =
-        nearest(folder, {"train", "val", "test", "query", "gallery", "validation"}, 1);
+    const std::vector<std::string> near = nearest(folder, known, 1);
     if (!near.empty()) return fmt::format("rename '{}' to '{}', or ", folder, near.front());
   }
   return "";

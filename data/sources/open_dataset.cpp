@@ -189,8 +189,9 @@ std::string split_list(const std::vector<Split>& splits, std::string_view betwee
 }
 
 // The splits including a held-out val; throws InputError if val_classes does not apply to the data.
-std::vector<Split> distinct_splits(const DataSpec& spec, std::vector<Split> own) {
-  const bool held = hold_out(spec).share > 0;
+std::vector<Split> distinct_splits(const DataSpec& spec, const HoldOut& how,
+                                   std::vector<Split> own) {
+  const bool held = how.share > 0;
   if (own.empty())
     return held ? std::vector{Split::kTrain, Split::kVal} : std::vector{Split::kTrain};
   if (!held) return own;
@@ -209,9 +210,7 @@ std::vector<Split> distinct_splits(const DataSpec& spec, std::vector<Split> own)
 
 Split parse_split(std::string_view name) {
   if (const std::optional<Split> split = split_of_folder(std::string(name))) return *split;
-  const std::string given(name);
-  fail<UsageError>("'{}' is no split; {}", name,
-                   suggestion(given, {"train", "val", "test", "query", "gallery"}));
+  fail<UsageError>("'{}' is no split; {}", name, suggestion(name, split_names()));
 }
 
 std::vector<std::string> dataset_kinds() {
@@ -251,14 +250,15 @@ DataSpec read_data_spec(std::string_view text) {
 }
 
 std::vector<Split> dataset_splits(const DataSpec& spec) {
-  return distinct_splits(spec, find_kind(spec).splits(spec));
+  const std::vector<Split> own = find_kind(spec).splits(spec);
+  return distinct_splits(spec, hold_out(spec), own);
 }
 
 Dataset open_dataset(const DataSpec& spec, Split split) {
   const Kind& kind = find_kind(spec);
   const HoldOut how = hold_out(spec);
   const std::vector<Split> own = kind.splits(spec);
-  const std::vector<Split> splits = distinct_splits(spec, own);
+  const std::vector<Split> splits = distinct_splits(spec, how, own);
   const bool undivided = own.empty() && how.share == 0;
   const bool whole = undivided && (split == Split::kTrain || split == Split::kTest);
   if (!whole && !contains(splits, split)) {

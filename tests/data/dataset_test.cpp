@@ -521,6 +521,15 @@ TEST(Folder, SplitsByEveryName) {
   EXPECT_EQ(parse_split("Gallery"), Split::kGallery);
 }
 
+TEST(Dataset, EverySplitIsReadByItsName) {
+  std::vector<Split> splits;
+  for (const std::string& name : split_names()) splits.push_back(parse_split(name));
+  EXPECT_EQ(splits, (std::vector<Split>{Split::kTrain, Split::kVal, Split::kTest, Split::kQuery,
+                                        Split::kGallery}));
+  EXPECT_EQ(message_of<UsageError>([] { parse_split("x"); }),
+            "'x' is no split; known: train, val, test, query, gallery");
+}
+
 // Both sides of a test together are in the order of a folder alone.
 TEST(Folder, CategoriesOfATestAreInOrder) {
   const PictureFolder folder;

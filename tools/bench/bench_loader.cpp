@@ -65,8 +65,7 @@ class BenchLoader final : public Command {
  public:
   void add_options(Flags& flags) override {
     flags.add("--data", data_, "which images: " + dataset_help()).required();
-    flags.add("--split", split_, "which of its splits")
-        .check(shown_values({"train", "val", "test", "query", "gallery"}));
+    flags.add("--split", split_, "which of its splits").check(shown_values(split_names()));
     flags.add("--image-size", size_, "side of the pictures").check(in_range(8, 4096));
     flags.add("--resize", resize_, "short side before cropping (0: 8/7 of the side)")
         .check(in_range(0, kMostSide));

@@ -20,8 +20,7 @@ void NetworkOptions::add_to(Flags& flags) {
       .needs(network);
   flags.add("--data", data, "images for --checkpoint, KIND:PATH[,key=value]\n" + dataset_help())
       .type_name("SPEC");
-  flags.add("--split", split, "which of its splits")
-      .check(shown_values({"train", "val", "test", "query", "gallery"}));
+  flags.add("--split", split, "which of its splits").check(shown_values(split_names()));
   flags
       .add("--save-embeddings", save,
            "also write the embeddings to this file, from which --embeddings, --gallery and "
