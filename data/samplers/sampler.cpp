@@ -110,8 +110,9 @@ DataSpec parse_sampler(std::string_view text) {
   if (colon != std::string_view::npos) {
     spec.options = parse_key_values(text.substr(colon + 1), spec.kind);
   }
-  for (const auto& [key, value] : spec.options)
+  for (const auto& [key, value] : spec.options) {
     require_known(spec.kind, "no parameter '{}'", key, entry.keys);
+  }
   return spec;
 }
 

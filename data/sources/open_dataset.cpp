@@ -79,8 +79,9 @@ const Kind& find_kind(const DataSpec& spec) {
   }
   std::vector<std::string> keys = found->keys;
   keys.insert(keys.end(), kCommonKeys.begin(), kCommonKeys.end());
-  for (const auto& [key, value] : spec.options)
+  for (const auto& [key, value] : spec.options) {
     require_known(spec.kind, "no option '{}'", key, keys);
+  }
   return *found;
 }
 
