@@ -30,7 +30,8 @@ LossEntry nsl_entry() {
           .parameters = {number_parameter("scale", "10", 1e-3, 1e4, "factor of the similarities")},
           .make_float = make_proxy_loss<float, SoftmaxRow, nsl_params<float>>,
           .make_double = make_proxy_loss<double, SoftmaxRow, nsl_params<double>>,
-          .proxy_start = nsl_start};
+          .proxy_start = nsl_start,
+          .other_names = {"NormalizedSoftmaxLoss", "ProxyNCALoss"}};
 }
 
 }  // namespace rk

@@ -1,7 +1,9 @@
 #include "losses/registry.h"
 
 #include "engine/base/error.h"
+#include "engine/base/lower_case.h"
 #include "engine/base/nearest.h"
+#include "engine/base/number_in.h"
 #include "losses/auc/auc.h"
 #include "losses/entries.h"
 #include "losses/scores/rambo_scores.h"
@@ -22,6 +24,25 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     if (text.empty()) pieces.push_back(text);  // a trailing separator leaves an empty piece
   }
   return pieces;
+}
+
+// Knows what other libraries call a loss, and that they end all their names alike.
+std::string loss_advice(const std::string& name, const std::vector<std::string>& names) {
+  for (const LossEntry& entry : loss_registry()) {
+    for (const std::string& other : entry.other_names) {
+      const bool same = edit_distance(name, other) == 0 || edit_distance(name + "loss", other) == 0;
+      if (same) return fmt::format("did you mean {}?", entry.name);
+    }
+  }
+  constexpr std::string_view kEnding = "loss";
+  const bool ends = name.size() > kEnding.size() && lower_case(name).ends_with(kEnding);
+  return suggestion(ends ? name.substr(0, name.size() - kEnding.size()) : name, names);
+}
+
+bool holds(const LossValues& values, std::string_view setting) {
+  const std::size_t equals = setting.find('=');
+  return values.number(std::string(setting.substr(0, equals))) ==
+         number_in<double>(setting.substr(equals + 1));
 }
 
 }  // namespace
@@ -65,7 +86,7 @@ LossSpec parse_loss(std::string_view text) {
       fail<UsageError>("{}: parameters stand behind a colon: {}:{}", text, name.substr(0, sign),
                        text.substr(sign + 1));
     }
-    fail<UsageError>("{}: no such loss; {}", name.empty() ? "''" : name, suggestion(name, names));
+    fail<UsageError>("{}: no such loss; {}", name.empty() ? "''" : name, loss_advice(name, names));
   }
   LossSpec spec;
   spec.entry = &*found;
@@ -90,6 +111,12 @@ LossSpec parse_loss(std::string_view text) {
     const std::string value(piece.substr(equals + 1));
     check_value(name, *std::ranges::find(found->parameters, key, &LossParameter::name), value);
     spec.values.set(key, value);
+  }
+  for (const LossParameter& parameter : found->parameters) {
+    const bool is_given = std::ranges::count(given, parameter.name) > 0;
+    if (!is_given || parameter.unless.empty() || !holds(spec.values, parameter.unless)) continue;
+    spec.without_effect.push_back(
+        fmt::format("{}: has no effect with {}", parameter.name, parameter.unless));
   }
   return spec;
 }
@@ -119,8 +146,9 @@ std::string describe_loss(const LossEntry& entry) {
   }
   if (!entry.parameters.empty()) out += "  parameters:\n";
   for (const LossParameter& parameter : entry.parameters) {
-    out += fmt::format("    {:<10} {} ({}; default {})\n", parameter.name, parameter.meaning,
-                       range_text(parameter), parameter.fallback);
+    out += fmt::format("    {:<10} {} ({}; default {}{}{})\n", parameter.name, parameter.meaning,
+                       range_text(parameter), parameter.fallback,
+                       parameter.unless.empty() ? "" : "; no effect with ", parameter.unless);
   }
   return out;
 }

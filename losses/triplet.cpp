@@ -30,30 +30,35 @@ Formula<S> make_triplet(const LossValues& values) {
 }
 
 template <template <class> class Formula>
-LossEntry entry(const std::string& name, const std::string& summary) {
-  return {.name = name,
-          .kind = LossKind::kEmbeddings,
-          .summary = summary,
-          .paper =
-              "Hermans, Beyer, Leibe: In Defense of the Triplet Loss for Person "
-              "Re-Identification, 2017; eq. 5-7",
-          .parameters = {number_parameter("margin", "0.3", -10, 10, "of the hinge"),
-                         integer_parameter("squared", 0, 0, 1, "1: squared Euclidean distances"),
-                         integer_parameter("soft", 0, 0, 1, "1: log(1 + exp(.)), without margin")},
-          .make_float = make_row_loss<float, make_triplet<float, Formula>>,
-          .make_double = make_row_loss<double, make_triplet<double, Formula>>,
-          .scores_with_gradient = kScoresWithGradient<Formula<float>>};
+LossEntry entry(const std::string& name, const std::string& summary,
+                const std::vector<std::string>& other_names) {
+  return {
+      .name = name,
+      .kind = LossKind::kEmbeddings,
+      .summary = summary,
+      .paper =
+          "Hermans, Beyer, Leibe: In Defense of the Triplet Loss for Person "
+          "Re-Identification, 2017; eq. 5-7",
+      .parameters = {unless("soft=1", number_parameter("margin", "0.3", -10, 10, "of the hinge")),
+                     integer_parameter("squared", 0, 0, 1, "1: squared Euclidean distances"),
+                     integer_parameter("soft", 0, 0, 1, "1: log(1 + exp(.)), without margin")},
+      .make_float = make_row_loss<float, make_triplet<float, Formula>>,
+      .make_double = make_row_loss<double, make_triplet<double, Formula>>,
+      .scores_with_gradient = kScoresWithGradient<Formula<float>>,
+      .other_names = other_names};
 }
 
 }  // namespace
 
 LossEntry triplet_bh_entry() {
   return entry<TripletHard>("triplet_bh",
-                            "a query's hardest negative beyond its hardest positive by a margin");
+                            "a query's hardest negative beyond its hardest positive by a margin",
+                            {"BatchHardTripletLoss"});
 }
 
 LossEntry triplet_ba_entry() {
-  return entry<TripletAll>("triplet_ba", "every negative beyond every positive by a margin");
+  return entry<TripletAll>("triplet_ba", "every negative beyond every positive by a margin",
+                           {"TripletMarginLoss"});
 }
 
 }  // namespace rk

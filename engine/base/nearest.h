@@ -1,9 +1,9 @@
 // Guesses which of the known names a misspelt word means: for flags, losses and their parameters,
 // data kinds, settings.
 //
-// Distance counts inserted, deleted, replaced and swapped characters, ignoring case and taking '-'
-// for '_'. A name is near when at most a third of the characters differ (one always may), or when
-// one of the two, of 2 characters or more, is a prefix of the other. Ties keep the order of
+// Distance counts inserted, deleted, replaced and swapped characters, ignoring case and every '-'
+// and '_' inside. A name is near when at most a third of the characters differ (one always may), or
+// when one of the two, of 2 characters or more, is a prefix of the other. Ties keep the order of
 // `known`.
 #pragma once
 

@@ -71,6 +71,11 @@ LossParameter compat_parameter(const std::string& official) {
   return choice_parameter("compat", {"paper", "official"}, "official: " + official);
 }
 
+LossParameter unless(const std::string& setting, LossParameter parameter) {
+  parameter.unless = setting;
+  return parameter;
+}
+
 double LossValues::number(const std::string& name) const {
   return *number_in<double>(text_.at(name));
 }

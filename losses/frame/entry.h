@@ -32,6 +32,8 @@ struct LossParameter {
   bool integer = false;
   std::vector<std::string> choices;
   std::string meaning;
+  // NAME=NUMBER of another parameter, with which this one has no effect; empty: it always has.
+  std::string unless{};
 };
 
 // Helpers for entries; the default of a choice is its first.
@@ -43,6 +45,9 @@ LossParameter choice_parameter(std::string name, std::vector<std::string> choice
                                std::string meaning);
 // compat=paper|official, for losses whose authors' code differs from their paper.
 LossParameter compat_parameter(const std::string& official);
+
+// `parameter`, which has no effect where another one has the value of `setting`, NAME=NUMBER.
+LossParameter unless(const std::string& setting, LossParameter parameter);
 
 // "0 to 4", "integer, 1 to 4096", "paper|official".
 std::string range_text(const LossParameter& parameter);
@@ -79,6 +84,7 @@ struct LossEntry {
   int scores_with_gradient = 0;
   // Initialisation of proxies [classes, dim], for kProxies.
   Initial (*proxy_start)(std::int64_t classes, std::int64_t dim) = nullptr;
+  std::vector<std::string> other_names{};  // by which other libraries have it, for suggestions
 };
 
 }  // namespace rk

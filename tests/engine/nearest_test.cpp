@@ -20,6 +20,8 @@ TEST(Nearest, DistanceCountsEdits) {
   EXPECT_EQ(edit_distance("slos", "loss"), 2);       // moved by two: no single swap
   EXPECT_EQ(edit_distance("form", "from"), 1);       // one swap
   EXPECT_EQ(edit_distance("Smooth-AP", "smooth_ap"), 0);
+  EXPECT_EQ(edit_distance("SmoothAP", "smooth_ap"), 0);
+  EXPECT_EQ(edit_distance("--lr", "lr"), 2);
 }
 
 TEST(Nearest, DistanceIsSymmetric) {
@@ -30,6 +32,7 @@ TEST(Nearest, FindsTheNameMeant) {
   EXPECT_EQ(nearest("smoothap", kLosses).front(), "smooth_ap");
   EXPECT_EQ(nearest("fast_ap", kLosses).front(), "fastap");
   EXPECT_EQ(nearest("recall", kLosses).front(), "recall_at_k");
+  EXPECT_EQ(nearest("SmoothAPLoss", kLosses).front(), "smooth_ap");
 }
 
 TEST(Nearest, NearestComesFirst) {

@@ -34,6 +34,28 @@ TEST(LossRegistry, SuggestsTheNearestNames) {
             "fastap: compat=oficial is not a choice; did you mean official?");
 }
 
+TEST(LossRegistry, KnowsWhatOtherLibrariesCallThem) {
+  for (const auto& [theirs, ours] :
+       {std::pair{"SmoothAPLoss", "smooth_ap"}, std::pair{"FastAPLoss", "fastap"},
+        std::pair{"MultiSimilarityLoss", "multi_similarity"}, std::pair{"proxy_nca", "nsl"},
+        std::pair{"NormalizedSoftmaxLoss", "nsl"}, std::pair{"TripletMarginLoss", "triplet_ba"},
+        std::pair{"PNPLoss", "pnp_o or pnp_iu or pnp_ib"}}) {
+    EXPECT_EQ(complaint(theirs), fmt::format("{}: no such loss; did you mean {}?", theirs, ours));
+  }
+}
+
+TEST(LossRegistry, SaysWhichParametersHaveNoEffect) {
+  using Lines = std::vector<std::string>;
+  const auto lines = [](const char* spec) { return parse_loss(spec).without_effect; };
+  EXPECT_EQ(lines("triplet_bh:soft=1,margin=0.2"), Lines({"margin: has no effect with soft=1"}));
+  EXPECT_EQ(lines("triplet_bh:margin=0.2"), Lines());
+  EXPECT_EQ(lines("triplet_ba:soft=1"), Lines());
+  EXPECT_EQ(lines("multi_similarity:mining=0,epsilon=0.5"),
+            Lines({"epsilon: has no effect with mining=0"}));
+  EXPECT_TRUE(
+      holds(describe_loss(*parse_loss("triplet_bh").entry), "default 0.3; no effect with soft=1)"));
+}
+
 TEST(LossRegistry, RefusesWhatCannotBe) {
   for (const char* spec : {"", ":", "fastap:bins", "fastap:bins=", "fastap:bins=2.5",
                            "fastap:bins=0", "fastap:bins=1e9", "fastap:bins=10x", "fastap:bins=nan",

@@ -3,6 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/integers.h"
+#include "engine/base/note.h"
 #include "engine/base/random.h"
 #include "engine/driver/device.h"
 #include "engine/driver/profile.h"
@@ -101,6 +102,9 @@ class BenchLoss final : public Command {
     if (memory_ > 0 && !takes_memory(spec.entry->kind)) {
       fail<UsageError>("--memory: {} has no gallery that it could add to; leave it out",
                        spec.entry->name);
+    }
+    for (const std::string& line : spec.without_effect) {
+      note(fmt::format("--loss {}: {}", loss_, line));
     }
     const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
     const Context context(common.threads, device_of(common));

@@ -1,6 +1,7 @@
 #include "tools/probe/probe_loss.h"
 
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/base/printable.h"
 #include "engine/system/signals.h"
 #include "retrieval/files/array_file.h"
@@ -72,6 +73,9 @@ class ProbeLoss final : public Command {
     check_outputs({{"--out", out_, FileKind::kLoss}, {"--json", common.json, FileKind::kJson}},
                   files(), common.force);
     const LossSpec spec = parse_loss(loss_);
+    for (const std::string& line : spec.without_effect) {
+      note(fmt::format("--loss {}: {}", loss_, line));
+    }
     const LossKind kind = spec.entry->kind;
     if (kind == LossKind::kScores && !labels_.empty()) {
       fail<UsageError>("--labels {}: {} reads scores and targets, no labels; leave it out", labels_,

@@ -10,6 +10,7 @@ TEST(OtherNames, NamesOfOtherProgramsLeadToOurs) {
   EXPECT_EQ(name_advice("--learning-rate", flags), "did you mean --lr?");
   EXPECT_EQ(name_advice("--batch_size", flags), "did you mean --batch?");
   EXPECT_EQ(name_advice("--wd", flags), "did you mean --weight-decay?");
+  EXPECT_EQ(name_advice("--freeze-bn", {"--freeze", "--bn"}), "did you mean --bn?");
   EXPECT_EQ(name_advice("learning_rate", {"lr", "batch"}), "did you mean lr?");
   // A flag that the program does not have must not be suggested.
   EXPECT_EQ(name_advice("--learning-rate", {"--data"}), "known: --data");

@@ -48,7 +48,19 @@ const std::map<std::string_view, std::string_view> kOurs = {{"learning_rate", "l
                                                             {"samples_per_class", "per-class"},
                                                             {"num_instances", "per-class"},
                                                             {"val_data", "test-data"},
-                                                            {"accumulate", "chunk"}};
+                                                            {"accumulate", "chunk"},
+                                                            {"accum", "chunk"},
+                                                            {"grad_accum", "chunk"},
+                                                            {"gradient_accumulation", "chunk"},
+                                                            {"fp16", "precision"},
+                                                            {"bf16", "precision"},
+                                                            {"freeze_bn", "bn"},
+                                                            {"gamma", "drop-factor"},
+                                                            {"lr_gamma", "drop-factor"},
+                                                            {"step_size", "drop-every"},
+                                                            {"milestones", "drop-at"},
+                                                            {"eta_min", "lr-floor"},
+                                                            {"min_lr", "lr-floor"}};
 
 }  // namespace
 

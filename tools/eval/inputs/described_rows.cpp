@@ -122,7 +122,8 @@ RowsDescription describe(const EvaluatedRows& rows) {
         "the gallery does not hold{}",
         again, counted(queries.count(), "row"), queries.name, again == 1 ? "is" : "are",
         gallery.name, again == 1 ? "finds" : "find", again == 1 ? "itself" : "themselves",
-        queries.part.empty() ? "" : " (--split query)"));
+        queries.part.empty() ? ", or number the pictures in /cameras of both files"
+                             : " (--split query)"));
   }
   const std::string &turned = queries.set.exif, &others = gallery.set.exif;
   if (!turned.empty() && !others.empty() && turned != others) {

@@ -105,6 +105,15 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
     if (rule.effective || !given.contains(rule.name)) continue;
     lines.push_back(fmt::format("--{}: has no effect without {}", rule.name, rule.needs));
   }
+  if (given.contains("loss")) {
+    for (const std::string& line : parse_loss(s.loss).without_effect) {
+      lines.push_back(fmt::format("--loss {}: {}", s.loss, line));
+    }
+  }
+  if (given.contains("optimizer") && s.optimizer == "adamw" && s.weight_decay == 0) {
+    lines.emplace_back(
+        "--optimizer adamw: is adam without --weight-decay, which in PyTorch is 0.01 unless given");
+  }
   const auto epochs = static_cast<double>(s.epochs);
   if (given.contains("warmup") && s.warmup > epochs) {
     lines.push_back(fmt::format("--warmup {}: longer than the run's {}: --lr is not reached",

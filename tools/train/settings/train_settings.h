@@ -83,7 +83,7 @@ struct TrainSettings {
 void refuse_conflicts(const SettingTable& table, const TrainSettings& settings);
 
 // One line for each flag in `given` that has no effect, or none within the run, with the other
-// (resolved) settings.
+// (resolved) settings; and for each parameter of a given loss.
 std::vector<std::string> without_effect(const std::set<std::string>& given,
                                         const TrainSettings& settings);
 
