@@ -24,7 +24,8 @@ namespace rk {
 namespace {
 
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();  // ranks are 32-bit
-constexpr double kGatherShare = 0.02;  // of the progress shown
+// For the progress shown: a score that is counted takes about as long as two that are only copied.
+constexpr double kCounted = 2;
 
 // Groups of queries whose positives fit into memory together, split at multiples of the tile's
 // rows.
@@ -45,6 +46,20 @@ std::vector<Range> query_groups(const ClassOrder& order, std::int64_t most_posit
   }
   groups.push_back({begin, count});
   return groups;
+}
+
+// How many scores are in the tiles that hold positives of these queries.
+double scores_around_positives(const ClassOrder& order, Range rows, ScoreTileShape tile) {
+  const std::int64_t candidates = std::ssize(order.gallery_row);
+  double scores = 0;
+  for (std::int64_t begin = rows.begin; begin < rows.end; begin += tile.rows) {
+    const std::int64_t end = std::min(begin + tile.rows, rows.end);
+    const std::int64_t first = order.queries[at(begin)].class_begin / tile.columns * tile.columns;
+    const std::int64_t last = round_up(order.queries[at(end - 1)].class_end, tile.columns);
+    scores +=
+        static_cast<double>(end - begin) * static_cast<double>(std::min(last, candidates) - first);
+  }
+  return scores;
 }
 
 void count_pairs(const ClassOrder& order, std::int64_t gallery_count, Metrics& out) {
@@ -166,6 +181,9 @@ class Evaluation {
     out_.ties_exact = pass_->position_independent();
     const auto most = static_cast<std::int64_t>(options.positives_bytes / kBytesEachPositive);
     groups_ = out_.symmetric ? std::vector<Range>{{0, queries.count}} : query_groups(order_, most);
+    for (const Range rows : groups_) {
+      all_work_ += (orders_first() ? 2 : 1) * gathering(rows) + counting(rows);
+    }
     if (options.pair_metrics) {
       statistics_.emplace(pass_->counters(), queries.count, largest_score);
     }
@@ -173,11 +191,9 @@ class Evaluation {
 
   // Null if it was interrupted.
   std::optional<Metrics> run() {
-    const bool ordered = statistics_ && out_.num_pairs_positive <= options_.most_ordered;
-    // The exact AUC needs the positives of all groups before the first negative.
-    if (ordered && groups_.size() > 1 && !order_all_positives()) return std::nullopt;
+    if (orders_first() && !order_all_positives()) return std::nullopt;
     for (const Range group : groups_) {
-      if (!rank(group, ordered && groups_.size() == 1)) return std::nullopt;
+      if (!rank(group)) return std::nullopt;
     }
     summarise(options_, per_query_, out_);
     if (statistics_) out_.pairs = statistics_->result(out_.symmetric);
@@ -193,17 +209,42 @@ class Evaluation {
   }
 
  private:
-  bool poll(double share_done) const {
-    if (options_.progress) options_.progress(share_done);
-    return !options_.interrupted || !options_.interrupted();
+  // What counts as done is in scores that are only copied.
+  double gathering(Range rows) const {
+    return scores_around_positives(order_, rows, pass_->tile_shape());
   }
+  double counting(Range rows) const {
+    return kCounted * static_cast<double>(rows.size()) * static_cast<double>(out_.num_gallery) /
+           (out_.symmetric ? 2 : 1);
+  }
+
+  // Runs f(poll), a part of the pass that takes `work`.
+  template <class F> bool do_part(double work, F&& f) {
+    const bool finished = f([&](double share_of_part) {
+      if (options_.progress) options_.progress((done_ + share_of_part * work) / all_work_);
+      return !options_.interrupted || !options_.interrupted();
+    });
+    done_ += work;
+    return finished;
+  }
+
+  bool gather(Positives& positives) {
+    return do_part(gathering(positives.rows()),
+                   [&](const ScorePass::Poll& poll) { return pass_->gather(positives, poll); });
+  }
+
+  bool ordered() const {
+    return options_.pair_metrics && out_.num_pairs_positive <= options_.most_ordered;
+  }
+  // The exact AUC needs the positives of all groups before the first negative.
+  bool orders_first() const { return ordered() && groups_.size() > 1; }
 
   bool order_all_positives() {
     const Buffer scores = Buffer::of<float>(out_.num_pairs_positive);
     auto* next = scores.as<float>();
     for (const Range rows : groups_) {
       Positives group(order_, rows);
-      if (!pass_->gather(group, [&](double) { return poll(0); })) return false;
+      if (!gather(group)) return false;
       next = std::ranges::copy(group.all_scores(), next).out;
     }
     statistics_->look_up_exactly(context_.threads(),
@@ -211,24 +252,19 @@ class Evaluation {
     return true;
   }
 
-  bool rank(Range group, bool all_positives) {
-    const auto poll_group = [&](double done) {
-      return poll((static_cast<double>(group.begin) + done * static_cast<double>(group.size())) /
-                  static_cast<double>(queries_.count));
-    };
+  bool rank(Range group) {
     Positives positives(order_, group);
-    if (!pass_->gather(positives, [&](double done) { return poll_group(done * kGatherShare); })) {
-      return false;
-    }
+    if (!gather(positives)) return false;
     positives.sort_scores(order_, context_.threads());
     if (statistics_) {
       statistics_->add_positives(positives.all_scores());
-      if (all_positives) {
+      if (ordered() && groups_.size() == 1) {
         statistics_->look_up_exactly(context_.threads(), positives.all_scores());
       }
     }
-    if (!pass_->count(positives, statistics_ ? &*statistics_ : nullptr, [&](double done) {
-          return poll_group(kGatherShare + done * (1 - kGatherShare));
+    PairStatistics* statistics = statistics_ ? &*statistics_ : nullptr;
+    if (!do_part(counting(group), [&](const ScorePass::Poll& poll) {
+          return pass_->count(positives, statistics, poll);
         })) {
       return false;
     }
@@ -247,6 +283,7 @@ class Evaluation {
   std::optional<PairStatistics> statistics_;
   PerQuery per_query_;
   std::size_t group_bytes_ = 0;
+  double done_ = 0, all_work_ = 0;
   Metrics out_{};
 };
 

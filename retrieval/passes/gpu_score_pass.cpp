@@ -147,6 +147,7 @@ class GpuScorePass final : public ScorePass {
   }
 
   bool symmetric() const override { return false; }
+  ScoreTileShape tile_shape() const override { return {tile_rows_, tile_columns_}; }
   int counters() const override { return 1; }
   bool position_independent() const override { return independent_; }
   std::int64_t flops() const override {

@@ -12,9 +12,6 @@
 
 namespace rk {
 
-struct ScoreTileShape {
-  std::int64_t rows, columns;
-};
 ScoreTileShape device_tile_shape(std::int64_t queries, std::int64_t gallery);
 
 // The GPU's memory in bytes that a pass over `rows` embeddings among themselves takes at most, if a

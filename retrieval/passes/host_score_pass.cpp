@@ -30,6 +30,9 @@ class HostScorePass final : public ScorePass {
   }
 
   bool symmetric() const override { return symmetric_; }
+  ScoreTileShape tile_shape() const override {
+    return {ScoreTiles::kTileRows, ScoreTiles::kTileColumns};
+  }
   int counters() const override { return context_.threads(); }
   bool position_independent() const override { return tiles_.position_independent(); }
   std::int64_t flops() const override { return tiles_.tiles_computed() * tiles_.flops_per_tile(); }

@@ -16,6 +16,10 @@
 
 namespace rk {
 
+struct ScoreTileShape {
+  std::int64_t rows, columns;
+};
+
 class ScorePass {
  public:
   using Poll = std::function<bool(double share_done)>;  // false: gather() or count() stops
@@ -30,6 +34,7 @@ class ScorePass {
 
   // Whether each pair of rows is scored once, for both.
   virtual bool symmetric() const = 0;
+  virtual ScoreTileShape tile_shape() const = 0;
   // How many members count into `statistics` at the same time.
   virtual int counters() const = 0;
   // Whether equal rows give equal bits at any place in a tile.

@@ -496,6 +496,25 @@ TEST(Evaluate, ProgressRisesAndInterruptionEnds) {
   EXPECT_FALSE(evaluate(Context(2), set.view(), nullptr, options));
 }
 
+// With large classes, copying the positives' scores is a good part of the work, and the more so if
+// they are copied twice, first to be held in order.
+TEST(Evaluate, ProgressCountsWhatIsCopied) {
+  const EmbeddingSet set = unit_set(640, 4, 2);
+  EvaluateOptions options;
+  options.positives_bytes = 0;  // ten groups of a tile's rows
+  std::vector<double> shares;
+  options.progress = [&](double done) {
+    if (shares.empty() || done != shares.back()) shares.push_back(done);
+  };
+  EXPECT_TRUE(evaluate(Context(2), set.view(), nullptr, options));
+  EXPECT_TRUE(std::ranges::is_sorted(shares));
+  ASSERT_EQ(shares.size(), 1U + 10 + 2 * 10);
+  // In tiles of 256 columns, the last cut: 512 hold the first class's 320, 384 the second's.
+  constexpr double kCopied = 320 * 512 + 320 * 384, kCounted = 2 * 640 * 640;
+  EXPECT_DOUBLE_EQ(shares[10], kCopied / (2 * kCopied + kCounted));
+  EXPECT_EQ(shares.back(), 1.0);
+}
+
 TEST(Evaluate, RefusesScoresThatOverflow) {
   EmbeddingSet set = grid_set(20, 4, 3);
   for (float& x : set.embeddings) x = 1e30F;

@@ -89,7 +89,7 @@ class ProbeLoss final : public Command {
     if (!data.text.empty()) print("{}: {}\n", one_line(in_), one_line(data.text));
     if (!normalize_ && kind != LossKind::kScores) {
       note_lengths(data.embeddings, data.dim, in_,
-                   "the loss is that of these rows; --normalize makes their length 1 first");
+                   "the loss takes them for rows of length 1; --normalize makes them so first");
     }
     const Context context(common.threads, device_of(common));
     nlohmann::json json = {{"loss_name", spec.text()}};
