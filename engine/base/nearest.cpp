@@ -14,10 +14,9 @@ namespace {
 std::string folded(std::string_view text) {
   std::string result = lower_case(std::string(text));
   const std::size_t word = std::min(result.find_first_not_of('-'), result.size());
-  const auto inner =
-      std::ranges::remove_if(result.begin() + static_cast<std::ptrdiff_t>(word), result.end(),
-                             [](char c) { return c == '-' || c == '_'; });
-  result.erase(inner.begin(), inner.end());
+  result.erase(std::remove_if(result.begin() + static_cast<std::ptrdiff_t>(word), result.end(),
+                              [](char c) { return c == '-' || c == '_'; }),
+               result.end());
   return result;
 }
 

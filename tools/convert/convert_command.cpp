@@ -32,6 +32,7 @@
 #include <future>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace rk {
 namespace {
@@ -146,11 +147,14 @@ class Convert final : public Command {
         .type_name("FILE");
     mean_option_ = flags
                        .add("--input-mean", input_mean_,
-                            "what is subtracted from red, green and blue of IN's images")
-                       .check(in_range(-kMostInput, kMostInput))
+                            "what is subtracted from pixels in 0..1 of IN's images: one number, or "
+                            "red,green,blue")
+                       .check({in_range(-kMostInput, kMostInput).problem})
+                       .delimiter(',')
                        .default_text("as IN says");
     std_option_ = flags.add("--input-std", input_std_, "what they are divided by after that")
-                      .check(in_range(kLeastInputStd, kMostInput))
+                      .check({in_range(kLeastInputStd, kMostInput).problem})
+                      .delimiter(',')
                       .default_text("as IN says");
     flags.add_switch("--list", list_, "print a table of the tensors in IN and write nothing");
     flags.add_switch("--dry-run", dry_run_, "say what would be done and write nothing");
@@ -159,6 +163,8 @@ class Convert final : public Command {
 
   void run(const CommonOptions& common) override {
     silent_ = common.quiet && !dry_run_;
+    give_each_colour("--input-mean", input_mean_);
+    give_each_colour("--input-std", input_std_);
     std::string loader;
     if (!from_run_.empty()) loader = take_run();
     if (in_.empty()) fail<UsageError>("IN is missing: `convert IN OUT`, or --from-run RUN OUT");
@@ -382,10 +388,10 @@ class Convert final : public Command {
       }
     }
     if (mean_option_.given()) {
-      model.input_mean.fill(input_mean_);
-      note_mean_of_levels(input_mean_);
+      std::ranges::copy(input_mean_, model.input_mean.begin());
+      note_mean_of_levels(std::ranges::max(input_mean_));
     }
-    if (std_option_.given()) model.input_std.fill(input_std_);
+    if (std_option_.given()) std::ranges::copy(input_std_, model.input_std.begin());
   }
 
   void print_ignored(const std::vector<std::string>& names, bool all) const {
@@ -442,7 +448,7 @@ class Convert final : public Command {
   }
 
   std::string in_, out_, from_run_, from_ = "auto", to_, arch_, like_;
-  double input_mean_ = 0.5, input_std_ = 0.5;
+  std::vector<double> input_mean_ = {0.5}, input_std_ = {0.5};
   Flag mean_option_, std_option_;
   bool list_ = false, dry_run_ = false, no_crc_ = false, silent_ = false;
   bool of_run_ = false;  // IN is a run's checkpoint

@@ -76,6 +76,14 @@ TEST_F(Convert, ThereAndBack) {
 // A state_dict says nothing about images and pooling: flags or another file may give them.
 TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
+  // The numbers of a list end where the files begin.
+  ASSERT_EQ(run("convert", {"--input-mean", "0.48,0.45", "0.4", in("r20.pth"), "--input-std", "0.1",
+                            "0.2", "0.3", in("colours.h5")})
+                .code,
+            0);
+  EXPECT_EQ(Checkpoint(in("colours.h5")).model().input_mean,
+            (std::array<double, 3>{0.48, 0.45, 0.4}));
+  EXPECT_EQ(Checkpoint(in("colours.h5")).model().input_std, (std::array<double, 3>{0.1, 0.2, 0.3}));
   const Finished given =
       run("convert", {"--input-mean", "0.3", in("r20.pth"), in("given.h5"), "--input-std", "0.5"});
   ASSERT_EQ(given.code, 0) << given.err;

@@ -83,13 +83,19 @@ bool looks_like_a_flag(std::string_view word) {
          std::string_view("0123456789.").find(word[1]) == word.npos;
 }
 
+// Lists are of numbers; what is none may be a file that stands behind.
+bool may_continue_list(std::string_view word) {
+  return word.find_first_not_of("0123456789.,+-eE") == word.npos && !looks_like_a_flag(word);
+}
+
 bool takes_texts(const CLI::Option& flag) {
   return flag.get_expected_max() > 1 && flag.get_delimiter() == '\0';
 }
 
 // The words that the library is to parse. It takes whatever follows a flag for its value, even
 // another flag, and then complains of the word behind that; it joins lists ("1,2") that are given
-// twice, where the last one is to win as of all flags; and it takes words in brackets apart.
+// twice, where the last one is to win as of all flags; it has lists of several words go on over a
+// file behind them; and it takes words in brackets apart.
 std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::App& app) {
   const CLI::App* inner = &app;
   for (const CLI::App* sub : app.get_subcommands(nullptr)) {
@@ -117,7 +123,9 @@ std::vector<std::string> words_to_parse(int argc, const char* const* argv, CLI::
       given.push_back(value(value_behind(*flag, word, i + 1 < argc ? argv[++i] : nullptr, *inner)));
     }
     const bool list = flag != nullptr && flag->get_delimiter() != '\0';
-    while (list && i + 1 < argc && !looks_like_a_flag(argv[i + 1])) given.emplace_back(argv[++i]);
+    while (list && i + 1 < argc && may_continue_list(argv[i + 1])) {
+      given.back() += flag->get_delimiter() + std::string(argv[++i]);
+    }
     if (list) {
       const auto [place, first] = lists.try_emplace(flag, parts.size());
       if (!first) parts[std::exchange(place->second, parts.size())].clear();

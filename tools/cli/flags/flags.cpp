@@ -158,6 +158,7 @@ Flag Flag::required() const {
 
 Flag Flag::delimiter(char between) const {
   option_->delimiter(between);
+  option_->allow_extra_args(false);  // one word, to which CommandLine joins the numbers behind it
   return *this;
 }
 

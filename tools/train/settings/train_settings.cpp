@@ -228,7 +228,7 @@ void resolve(TrainSettings& s) {
   if (s.resize == 0) s.resize = static_cast<int>(default_resize(s.image_size));
   check_resize(s.resize, s.image_size);
   give_each_colour("--input-mean", s.input_mean);
-  note_mean_of_levels(*std::ranges::max_element(s.input_mean));
+  note_mean_of_levels(std::ranges::max(s.input_mean));
   give_each_colour("--input-std", s.input_std);
   if (s.schedule == "step" && s.drop_every <= 0) {
     fail<UsageError>("--schedule step: --drop-every is missing; for example --drop-every 10");
