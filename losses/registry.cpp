@@ -113,8 +113,8 @@ LossSpec parse_loss(std::string_view text) {
     spec.values.set(key, value);
   }
   for (const LossParameter& parameter : found->parameters) {
-    const bool is_given = std::ranges::count(given, parameter.name) > 0;
-    if (!is_given || parameter.unless.empty() || !holds(spec.values, parameter.unless)) continue;
+    const bool changed = spec.values.text().at(parameter.name) != parameter.fallback;
+    if (!changed || parameter.unless.empty() || !holds(spec.values, parameter.unless)) continue;
     spec.without_effect.push_back(
         fmt::format("{}: has no effect with {}", parameter.name, parameter.unless));
   }

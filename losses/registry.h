@@ -19,8 +19,8 @@ const std::vector<LossEntry>& loss_registry();
 struct LossSpec {
   const LossEntry* entry = nullptr;
   LossValues values;
-  // Of the parameters given, those without effect beside the others: "margin: has no effect with
-  // soft=1".
+  // Of the parameters that are not as they would be anyway, those without effect beside the others:
+  // "margin: has no effect with soft=1".
   std::vector<std::string> without_effect{};
   std::string text() const;  // with every parameter spelled out
 };

@@ -50,6 +50,7 @@ TEST(LossRegistry, SaysWhichParametersHaveNoEffect) {
   EXPECT_EQ(lines("triplet_bh:soft=1,margin=0.2"), Lines({"margin: has no effect with soft=1"}));
   EXPECT_EQ(lines("triplet_bh:margin=0.2"), Lines());
   EXPECT_EQ(lines("triplet_ba:soft=1"), Lines());
+  EXPECT_EQ(lines(parse_loss("triplet_ba:soft=1").text().c_str()), Lines());
   EXPECT_EQ(lines("multi_similarity:mining=0,epsilon=0.5"),
             Lines({"epsilon: has no effect with mining=0"}));
   EXPECT_TRUE(

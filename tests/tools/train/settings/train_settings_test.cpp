@@ -290,6 +290,26 @@ TEST(TrainSettings, AMeanOfLevelsIsNoted) {
   }
 }
 
+TEST(TrainSettings, WhatHasNoEffectIsSaidOfWhatWasGiven) {
+  using Lines = std::vector<std::string>;
+  const auto lines = [](const std::vector<std::string>& more, const std::set<std::string>& given) {
+    std::vector<std::string> words = kLeast;
+    words.insert(words.end(), more.begin(), more.end());
+    return without_effect(given, Parsed(words).settings);
+  };
+  const std::string soft = "triplet_bh:soft=1,margin=0.2";
+  EXPECT_EQ(lines({"--loss", soft}, {"loss"}),
+            Lines({"--loss triplet_bh:margin=0.2,squared=0,soft=1: margin: has no effect with "
+                   "soft=1"}));
+  EXPECT_EQ(lines({"--loss", soft}, {}), Lines());  // a recipe's, or a resumed run's
+  const Lines plain = lines({"--optimizer", "adamw"}, {"optimizer"});
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_TRUE(plain[0].starts_with("--optimizer adamw: is adam without --weight-decay"));
+  EXPECT_EQ(lines({"--optimizer", "adamw", "--weight-decay", "0.01"}, {"optimizer"}), Lines());
+  EXPECT_EQ(lines({"--momentum", "0.5"}, {"momentum"}),
+            Lines({"--momentum: has no effect without --optimizer sgd"}));
+}
+
 TEST(TrainSettings, NoFlagIsLeftOut) {
   std::set<std::string> shown;
   for (const Case& each : cases()) {
