@@ -49,7 +49,7 @@ TEST(Printable, EveryCharacterIsReadAndNothingElse) {
     }
   }
   // Longer than needed, beyond the last, and bytes that begin nothing.
-  for (const char* text : {"\xc0\xaf", "\xe0\x80\xaf", "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80",
+  for (const char* text : {"\xc0\xaf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
                            "\xf8\x88\x80\x80\x80", "\x80", "\xff"}) {
     EXPECT_EQ(first_character(text).bytes, 0U) << one_line(text);
     EXPECT_EQ(printable_bytes(text), 0U) << one_line(text);

@@ -15,6 +15,7 @@
 #include "weights/sealed_file.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -375,8 +376,45 @@ TEST_F(ForeignWeights, AnEmbeddingLayerHasALargestSize) {
   };
   EXPECT_EQ(read(with_dim(kMostDim)).model.dim, kMostDim);
   EXPECT_TRUE(holds(refusal(with_dim(kMostDim + 1)),
-                    "r.pth: embedding.weight [65537, 64] makes embeddings of more than 65536 "
-                    "numbers; save the weights without this layer"));
+                    "r.pth: embedding.weight makes embeddings of 65537 numbers, more than 65536; "
+                    "save the weights without this layer"));
+}
+
+// Training programs put the layer that makes the embedding in the classifier's place.
+TEST_F(ForeignWeights, AClassifierMayBeTheEmbeddingLayer) {
+  const NetworkWeights as_classifier = read(torch_network("resnet20", 5));
+  NetworkWeights weights = as_classifier;
+  take_classifier_for_embedding(weights, "r.pth", false);
+  EXPECT_EQ(weights.model.dim, 5);
+  EXPECT_EQ(weights.find("fc.weight"), nullptr);
+  EXPECT_TRUE(std::ranges::equal(weights.find("embedding.weight")->values,
+                                 as_classifier.find("fc.weight")->values));
+  EXPECT_TRUE(std::ranges::equal(weights.find("embedding.bias")->values,
+                                 as_classifier.find("fc.bias")->values));
+  EXPECT_TRUE(holds(weights.unsaid, "does not say how the network of its embedding pools"));
+  const auto refused = [](NetworkWeights from) {
+    return message_of<InputError>([&] { take_classifier_for_embedding(from, "r.pth", true); });
+  };
+  EXPECT_EQ(refused(read(torch_network("resnet20"))),
+            "--fc embedding: r.pth has no layer fc on its features; leave --fc out");
+  TorchContent both = torch_network("resnet20", 5);
+  add_tensor(both, "embedding.weight", {2, 64}, std::vector<float>(128, 0.5F));
+  EXPECT_EQ(refused(read(both)),
+            "--fc embedding: r.pth has an embedding layer beside fc; leave --fc out");
+  EXPECT_TRUE(holds(refused(read(torch_network("resnet20", kMostDim + 1))), "more than 65536"));
+}
+
+TEST_F(ForeignWeights, ALayerWithoutABiasHasZeros) {
+  TorchContent content = torch_network("resnet20");
+  add_tensor(content, "embedding.weight", {2, 64}, std::vector<float>(128, 0.5F));
+  const NetworkWeights weights = read(content);
+  EXPECT_EQ(weights.model.dim, 2);
+  EXPECT_TRUE(std::ranges::equal(weights.find("embedding.bias")->values, std::array{0.0F, 0.0F}));
+  EXPECT_EQ(weights.notes.back(), "embedding.weight has no bias: zeros");
+  add_tensor(content, "embedding.bias", {3}, {1, 2, 3});
+  EXPECT_EQ(read(content).model.dim, 0);
+  EXPECT_TRUE(holds(read(content).notes.back(),
+                    "embedding.bias [3] is no bias of embedding.weight, and both were left"));
 }
 
 TEST_F(ForeignWeights, Case25WhatIsNotExpectedIsLeftAndNamed) {

@@ -156,6 +156,12 @@ class Convert final : public Command {
                       .check({in_range(kLeastInputStd, kMostInput).problem})
                       .delimiter(',')
                       .default_text("as IN says");
+    flags
+        .add(
+            "--fc", fc_,
+            "what the layer fc on the features of IN's network is; embedding: makes the embedding, "
+            "where a training program put it in the classifier's place")
+        .check(one_of({"classifier", "embedding"}));
     flags.add_switch("--list", list_, "print a table of the tensors in IN and write nothing");
     flags.add_switch("--dry-run", dry_run_, "say what would be done and write nothing");
     flags.add_switch("--no-crc", no_crc_, "take a zip archive whose checksums differ");
@@ -322,14 +328,17 @@ class Convert final : public Command {
 
   void convert(const TensorFile& file, const CommonOptions& common, nlohmann::json& json) {
     if (!weights_) weights_ = network_weights(file, arch_);
-    describe(weights_->model,
-             file.kind == TensorFile::Kind::kRankine || file.metadata.contains(kModelKey));
+    const bool described =
+        file.kind == TensorFile::Kind::kRankine || file.metadata.contains(kModelKey);
+    if (fc_ == "embedding") take_classifier_for_embedding(*weights_, in_, described);
+    describe(weights_->model, described);
     const NetworkWeights& weights = *weights_;
     say("{}\n", weights.summary());
     std::vector<std::string> notes = weights.notes;
     const bool said_by_flags = !like_.empty() || mean_option_.given() || std_option_.given();
     if (!weights.unsaid.empty() && !said_by_flags) notes.push_back(weights.unsaid);
     for (const std::string& line : notes) say("  {}\n", line);
+    note_classifier(weights);
     print_ignored(weights.ignored, common.verbose);
     say("  {}\nwants {}\n", head_text(weights.model), input_text(weights.model));
     json.update({{"arch", weights.model.arch},
@@ -356,6 +365,15 @@ class Convert final : public Command {
       return;
     }
     write(weights, common, json);
+  }
+
+  // ImageNet's classes, also with one for the background, are classes.
+  void note_classifier(const NetworkWeights& weights) const {
+    const NetworkWeights::Tensor* classifier = weights.find("fc.weight");
+    if (classifier == nullptr || weights.model.dim > 0) return;
+    const std::int64_t classes = classifier->dims[0];
+    if (classes == 1000 || classes == 1001) return;
+    say("  if they are no classes but the embedding, give --fc embedding\n");
   }
 
   // What a checkpoint, or safetensors that `convert` wrote, say of their network.
@@ -447,7 +465,7 @@ class Convert final : public Command {
     }
   }
 
-  std::string in_, out_, from_run_, from_ = "auto", to_, arch_, like_;
+  std::string in_, out_, from_run_, from_ = "auto", to_, arch_, like_, fc_ = "classifier";
   std::vector<double> input_mean_ = {0.5}, input_std_ = {0.5};
   Flag mean_option_, std_option_;
   bool list_ = false, dry_run_ = false, no_crc_ = false, silent_ = false;

@@ -64,6 +64,13 @@ std::optional<std::int64_t> counted_batches(const StoredTensor& tensor) {
   return static_cast<std::int64_t>(std::llround(value));
 }
 
+void check_dim(std::int64_t dim, const std::string& layer, const std::string& path) {
+  if (dim <= kMostDim) return;
+  fail<InputError>(
+      "{}: {} makes embeddings of {} numbers, more than {}; save the weights without this layer",
+      path, layer, dim, kMostDim);
+}
+
 class Mapping {
  public:
   Mapping(const TensorFile& file, NamedTensors tensors, NetworkWeights& out)
@@ -166,8 +173,8 @@ class Mapping {
     ++folded_;
   }
 
-  // Takes a linear layer on the features, with any number of outputs; leaves out one that does not
-  // fit.
+  // Takes a linear layer on the features, with any number of outputs, and zeros for a bias that it
+  // does not have; leaves out one that does not fit.
   void take_head(const std::string& layer, const std::string& arch) {
     const auto weight = tensors_.find(layer + ".weight"), bias = tensors_.find(layer + ".bias");
     if (weight == tensors_.end()) return;
@@ -179,21 +186,26 @@ class Mapping {
                                        network_features(arch)));
       return;
     }
-    const bool with_bias = bias != tensors_.end() && is_real(bias->second->type) &&
-                           bias->second->dims == std::vector{matrix.dims[0]};
-    if (!with_bias) {
-      out_.notes.push_back(fmt::format("{} has no bias and was left", printable(matrix.name)));
+    const bool without_bias = bias == tensors_.end();
+    if (!without_bias &&
+        (!is_real(bias->second->type) || bias->second->dims != std::vector{matrix.dims[0]})) {
+      out_.notes.push_back(fmt::format("{} {} is no bias of {}, and both were left",
+                                       printable(bias->second->name),
+                                       shape_text(bias->second->dims), printable(matrix.name)));
       return;
     }
-    if (layer == "embedding" && matrix.dims[0] > kMostDim) {
-      refuse(file_, fmt::format("{} {} makes embeddings of more than {} numbers; save the weights "
-                                "without this layer",
-                                printable(matrix.name), shape_text(matrix.dims), kMostDim));
+    if (layer == "embedding") check_dim(matrix.dims[0], printable(matrix.name), file_.path);
+    used_.insert(&matrix);
+    add(layer + ".weight", matrix);
+    if (without_bias) {
+      const auto zeros =
+          std::make_shared<std::vector<float>>(static_cast<std::size_t>(matrix.dims[0]));
+      out_.tensors.push_back({layer + ".bias", {matrix.dims[0]}, *zeros, 0, zeros});
+      out_.notes.push_back(fmt::format("{} has no bias: zeros", printable(matrix.name)));
+      return;
     }
-    for (const StoredTensor* tensor : {&matrix, bias->second}) {
-      used_.insert(tensor);
-      add(layer + (tensor == &matrix ? ".weight" : ".bias"), *tensor);
-    }
+    used_.insert(bias->second);
+    add(layer + ".bias", *bias->second);
   }
 
   void add(const std::string& name, const StoredTensor& tensor) {
@@ -330,6 +342,23 @@ void check_network(const ModelDescription& model, const std::string& path) {
     fail<InputError>(
         "{}: attribute crop is {}, but {} takes images of {} or more; use another checkpoint", path,
         model.crop, model.arch, least);
+  }
+}
+
+void take_classifier_for_embedding(NetworkWeights& weights, const std::string& path,
+                                   bool described) {
+  const NetworkWeights::Tensor* embedding = weights.find("embedding.weight");
+  const NetworkWeights::Tensor* classifier = weights.find("fc.weight");
+  if (classifier == nullptr || embedding != nullptr) {
+    fail<InputError>(
+        "--fc embedding: {} has {}; leave --fc out", path,
+        classifier == nullptr ? "no layer fc on its features" : "an embedding layer beside fc");
+  }
+  check_dim(classifier->dims[0], "fc", path);
+  weights.model.dim = classifier->dims[0];
+  if (!described) note_unsaid(weights, false);
+  for (NetworkWeights::Tensor& tensor : weights.tensors) {
+    if (tensor.name.starts_with("fc.")) tensor.name.replace(0, 2, "embedding");
   }
 }
 

@@ -58,6 +58,13 @@ void check_network(const ModelDescription& model, const std::string& path);
 // `arch`: the expected network; empty: detect it from the shapes.
 NetworkWeights network_weights(const TensorFile& file, const std::string& arch = "");
 
+// For networks whose classifier was replaced by the layer that makes the embedding: fc.* become
+// embedding.*. `described`: whether the file says how its network pools and wants its images.
+// Throws InputError, naming `path`, if there is no fc, or an embedding layer as well, or if its
+// embeddings are too long.
+void take_classifier_for_embedding(NetworkWeights& weights, const std::string& path,
+                                   bool described);
+
 // Problems that make the weights unusable: a line for each tensor with NaN, infinity, a parameter
 // beyond kLargestParameter or a negative variance.
 std::vector<std::string> findings(const NetworkWeights& weights);

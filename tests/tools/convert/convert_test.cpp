@@ -73,6 +73,21 @@ TEST_F(Convert, ThereAndBack) {
   }
 }
 
+// Of several thousand classes or a few, only a user knows whether they are none.
+TEST_F(Convert, TheClassifierMayMakeTheEmbedding) {
+  folder_.write("fc.pth", torch_zip(torch_network("resnet20", 7)));
+  const Finished unsure = run("convert", {in("fc.pth"), "--dry-run"});
+  EXPECT_TRUE(holds(unsure.out, "with a classifier of 7 classes"));
+  EXPECT_TRUE(holds(unsure.out, "if they are no classes but the embedding, give --fc embedding"));
+  const Finished sure =
+      run("convert", {in("fc.pth"), in("fc.h5"), "--fc", "embedding", "--input-mean", "0.5"});
+  ASSERT_EQ(sure.code, 0) << sure.err;
+  EXPECT_TRUE(holds(sure.out, "with an embedding layer of 7"));
+  EXPECT_FALSE(holds(sure.out, "--fc")) << sure.out;
+  EXPECT_EQ(Checkpoint(in("fc.h5")).model().dim, 7);
+  EXPECT_EQ(run("convert", {in("fc.h5"), in("twice.h5"), "--fc", "embedding"}).code, 3);
+}
+
 // A state_dict says nothing about images and pooling: flags or another file may give them.
 TEST_F(Convert, ImagesAndPoolingMayBeGiven) {
   folder_.write("r20.pth", torch_zip(torch_network("resnet20", 3)));
