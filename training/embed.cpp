@@ -47,11 +47,10 @@ Embedder::Embedder(const Context& context, Parameters& parameters, const ModelDe
 }
 
 std::size_t Embedder::plan() {
-  if (!planned_) {
+  if (!pixels_) {
     program_.plan();
     pixels_ = std::make_unique<NetworkInput>(program_, input_, table_, batch_);
   }
-  planned_ = true;
   return program_.footprint().arena_bytes + program_.footprint().workspace_bytes;
 }
 

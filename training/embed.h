@@ -53,9 +53,8 @@ class Embedder {
   FloatTable table_;
   Program program_;
   TensorId input_ = -1, output_ = -1;
-  std::int64_t dim_ = 0;  // of an embedding
-  std::unique_ptr<NetworkInput> pixels_;
-  bool planned_ = false;
+  std::int64_t dim_ = 0;                  // of an embedding
+  std::unique_ptr<NetworkInput> pixels_;  // null until plan()
   std::vector<BadImage> bad_;
 };
 
