@@ -79,8 +79,8 @@ void AucGradientTable<S>::build(const Context& context, double r, double step, i
 
   // The origin is the threshold nearest 0, where differences of scores keep most digits.
   const int origin = static_cast<int>(std::lround(1 / step));
-  gradient_.positive = coefficients();
-  gradient_.negative = coefficients() + size;
+  gradient_.positive = table_.coefficients;
+  gradient_.negative = table_.coefficients + size;
   gradient_.origin = static_cast<S>(origin * step - 1);
   constexpr double kFewBits = 1 << 12;
   int exponent = 0;

@@ -19,9 +19,6 @@ template <class S> class AucGradientTable {
   void fill(const Context& context, const S* slopes) const;
   // Points into the table, which only build() moves.
   AucGradient<S> gradient() const { return gradient_; }
-  // The first half for positive pairs, the second half for negative ones.
-  const S* coefficients() const { return coefficients_.as<S>(); }
-  std::int64_t size() const { return static_cast<std::int64_t>(coefficients_.bytes() / sizeof(S)); }
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(bell_.bytes() + coefficients_.bytes());
   }
@@ -30,7 +27,7 @@ template <class S> class AucGradientTable {
   static constexpr int kCoefficients = AucGradient<S>::kCoefficients;
 
   Memory bell_;  // double [2 reach + 1, intervals, kCoefficients]: r sg_r' around a threshold
-  Memory coefficients_;  // [2, steps, intervals, kCoefficients]
+  Memory coefficients_;  // [2, steps, intervals, kCoefficients]: positive pairs', then negative
   AucTable<S> table_;    // used by fill()
   AucGradient<S> gradient_;
 };

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 
 namespace rk {
@@ -46,6 +47,12 @@ template <class S> AucGradientTable<S> auc_table(const S* slopes) {
   return table;
 }
 
+// How many coefficients a table holds for each kind of pair: the negative pairs' follow the
+// positive pairs'.
+template <class S> std::ptrdiff_t half_of(const AucGradient<S>& table) {
+  return table.negative - table.positive;
+}
+
 // Numbers that parameters point to, in place of what the pass over all rows computes for the second
 // kernel of a row. auc_ba's table follows them.
 template <class S> std::vector<S> slopes() {
@@ -54,7 +61,8 @@ template <class S> std::vector<S> slopes() {
     out[i] = static_cast<S>(std::sin(static_cast<float>(i)));
   }
   const auto table = auc_table(out.data());
-  out.insert(out.end(), table.coefficients(), table.coefficients() + table.size());
+  const AucGradient<S> auc = table.gradient();
+  out.insert(out.end(), auc.positive, auc.negative + half_of(auc));
   return out;
 }
 
@@ -64,7 +72,7 @@ template <class S> BetweenPasses<S> between_passes(const S* slopes) {
   const auto table = auc_table(zeros.data());
   BetweenPasses<S> out{slopes, table.gradient()};
   out.auc.positive = slopes + 2 * kRows;
-  out.auc.negative = out.auc.positive + table.size() / 2;
+  out.auc.negative = out.auc.positive + half_of(table.gradient());
   return out;
 }
 
