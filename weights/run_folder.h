@@ -1,7 +1,10 @@
 // The folder of a run: locking it for writing, and choosing the checkpoint to resume from.
 //
-//   last.h5       the newest state          previous.h5   the one before
-//   best.h5       the best one so far       .lock         held while a run writes here
+//   last.h5        the newest state          previous.h5    the one before
+//   best.h5        the best one so far       .lock          held while a run writes here
+//   settings.toml  what it takes, a recipe   run.json       how the run was produced
+//   metrics.jsonl  a line for each epoch     metrics.csv    their numbers as a table, on request
+//   bad_files.txt  unreadable pictures       diverged.json  where training diverged
 #pragma once
 
 #include "weights/atomic_file.h"
@@ -21,10 +24,16 @@ inline constexpr const char* kLastFile = "last.h5";
 inline constexpr const char* kPreviousFile = "previous.h5";
 inline constexpr const char* kBestFile = "best.h5";
 inline constexpr const char* kLockFile = ".lock";
+inline constexpr const char* kSettingsFile = "settings.toml";
+inline constexpr const char* kMetricsFile = "metrics.jsonl";
+inline constexpr const char* kTableFile = "metrics.csv";
+inline constexpr const char* kOriginFile = "run.json";
+inline constexpr const char* kBadImagesFile = "bad_files.txt";
+inline constexpr const char* kDivergenceFile = "diverged.json";
 // The files that a run writes into its folder besides the lock: checkpoints, then texts.
 inline constexpr std::array kRunCheckpoints = {kLastFile, kPreviousFile, kBestFile};
-inline constexpr std::array kRunTexts = {"settings.toml", "metrics.jsonl", "metrics.csv",
-                                         "run.json",      "bad_files.txt", "diverged.json"};
+inline constexpr std::array kRunTexts = {kSettingsFile, kMetricsFile,   kTableFile,
+                                         kOriginFile,   kBadImagesFile, kDivergenceFile};
 
 // Throws InputError if `path`, which should be a checkpoint, is a folder; names the best.h5 in it.
 void refuse_folder(const std::string& path);

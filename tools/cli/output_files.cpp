@@ -215,7 +215,7 @@ void check_kind(const OutputFile& output, bool may_be_forced) {
 // A run creates its lock before it writes anything, and marks run.json as Rankine's.
 bool holds_run(const fs::path& folder) {
   std::error_code ignored;
-  const fs::path origin = folder / "run.json";
+  const fs::path origin = folder / kOriginFile;
   return fs::exists(folder / kLockFile, ignored) ||
          (fs::is_regular_file(origin, ignored) && is_result_of_rankine(origin.string()));
 }
@@ -223,7 +223,7 @@ bool holds_run(const fs::path& folder) {
 // Whether this is the bad_files.txt of a run that was refused because of unreadable pictures in
 // `data`; such a run left nothing else.
 bool lists_pictures_of(const fs::path& path, const std::vector<std::string>& data) {
-  if (path.filename() != "bad_files.txt") return false;
+  if (path.filename() != kBadImagesFile) return false;
   std::ifstream file(path, std::ios::binary);
   std::string line;
   std::getline(file, line);

@@ -11,6 +11,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/progress.h"
 #include "weights/atomic_file.h"
+#include "weights/run_folder.h"
 
 #include <algorithm>
 #include <exception>
@@ -25,7 +26,7 @@ namespace rk {
 namespace {
 
 std::string list_path(const std::string& folder) {
-  return (std::filesystem::path(folder) / "bad_files.txt").string();
+  return (std::filesystem::path(folder) / kBadImagesFile).string();
 }
 
 void remove_list(const std::string& folder) {

@@ -7,6 +7,7 @@
 #include "tools/cli/parse_json.h"
 #include "tools/common/similarity_counts.h"
 #include "tools/common/stored_settings.h"
+#include "weights/run_folder.h"
 
 #include <fmt/format.h>
 
@@ -92,9 +93,9 @@ std::optional<LearningRecord> read_learning_record(const Checkpoint& checkpoint)
   const fs::path folder = fs::path(checkpoint.path()).parent_path();
   LearningRecord record;
   record.loss = trained_loss(checkpoint);
-  record.held_out = held_out_part(folder / "run.json");
+  record.held_out = held_out_part(folder / kOriginFile);
   if (checkpoint.run().batch == 0) record.evaluated = checkpoint.run().epoch;
-  for (const std::string& line : lines_of(checkpoint, contents_of(folder / "metrics.jsonl"))) {
+  for (const std::string& line : lines_of(checkpoint, contents_of(folder / kMetricsFile))) {
     try {
       const ordered_json entry = parse_json(line, checkpoint.path());
       if (!entry.is_object()) fail<InputError>("it is no object");

@@ -1,6 +1,7 @@
 #include "tools/train/divergence.h"
 
 #include "weights/atomic_file.h"
+#include "weights/run_folder.h"
 
 #include <nlohmann/json.hpp>
 

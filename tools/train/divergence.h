@@ -18,8 +18,6 @@
 
 namespace rk {
 
-inline constexpr const char* kDivergenceFile = "diverged.json";
-
 // Runs the batch forward once more, after which the trainer must not be used. Returns the end of
 // the message about `what`: where the file is, or why there is none. step: the step of the last
 // batch, which may have failed in this step or only after it.

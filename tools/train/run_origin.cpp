@@ -7,6 +7,7 @@
 #include "tools/cli/build_commit.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/parse_json.h"
+#include "weights/run_folder.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -64,7 +65,7 @@ json read_before(const std::string& path) {
 }  // namespace
 
 void write_origin(const std::string& folder, const RunOrigin& origin) {
-  const std::string path = (fs::path(folder) / "run.json").string();
+  const std::string path = (fs::path(folder) / kOriginFile).string();
   json starts = json::array();
   std::error_code ignored;
   if (origin.resumed && fs::exists(path, ignored)) {

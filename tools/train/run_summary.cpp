@@ -47,12 +47,12 @@ std::vector<std::string> summary_of(const RunOutcome& outcome, bool compared) {
     std::error_code ignored;
     return fs::exists(fs::path(settings.out) / name, ignored);
   };
-  std::vector<std::string> files = {kBestFile,       kLastFile,  "metrics.jsonl", "metrics.csv",
-                                    "settings.toml", "run.json", "bad_files.txt"};
+  std::vector<std::string> files = {kBestFile,     kLastFile,   kMetricsFile,  kTableFile,
+                                    kSettingsFile, kOriginFile, kBadImagesFile};
   // Somebody may have removed some of them.
   std::erase_if(files, [&](const std::string& name) {
     return !exists(name) || (name == kBestFile && outcome.best.epoch() == 0) ||
-           (name == "metrics.csv" && settings.log != "csv");
+           (name == kTableFile && settings.log != "csv");
   });
   for (std::string& name : files) {
     if (name == kLastFile && exists(kPreviousFile)) name += " (previous.h5: the one before)";

@@ -253,7 +253,7 @@ class Train final : public Command {
 
   // A metrics.csv that is no run's is somebody else's.
   void require_own_table(const RunStart& start, const CommonOptions& common) const {
-    const fs::path table = fs::path(settings_.out) / "metrics.csv";
+    const fs::path table = fs::path(settings_.out) / kTableFile;
     std::error_code ignored;
     if (settings_.log != "csv" || start.own_table || common.force) return;
     if (!common.processes->first() || !fs::exists(table, ignored)) return;

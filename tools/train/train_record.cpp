@@ -6,6 +6,7 @@
 #include "tools/cli/parse_json.h"
 #include "tools/common/metrics_report.h"
 #include "weights/atomic_file.h"
+#include "weights/run_folder.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-std::string file_in(const std::string& folder, const char* name = "metrics.jsonl") {
+std::string file_in(const std::string& folder, const char* name = kMetricsFile) {
   return (fs::path(folder) / name).string();
 }
 
@@ -90,7 +91,7 @@ void TrainRecord::write() const {
   std::string text;
   for (const std::string& line : lines_) text += line + "\n";
   write_atomic(file_in(folder_), text);
-  if (options_.csv) write_atomic(file_in(folder_, "metrics.csv"), csv());
+  if (options_.csv) write_atomic(file_in(folder_, kTableFile), csv());
 }
 
 std::string TrainRecord::csv() const {

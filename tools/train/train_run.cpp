@@ -16,6 +16,7 @@
 #include "tools/train/shared_signal.h"
 #include "training/equal_processes.h"
 #include "weights/atomic_file.h"
+#include "weights/run_folder.h"
 
 #include <fmt/format.h>
 
@@ -139,7 +140,7 @@ void TrainRun::begin() {
   if (processes_.first()) maker_.rehearse([this] { return checkpoint(); });
   take_folder();
   if (processes_.first()) {
-    write_atomic(fs::path(settings_.out) / "settings.toml", table_.toml());
+    write_atomic(fs::path(settings_.out) / kSettingsFile, table_.toml());
     write_origin(settings_.out, {.common = common_,
                                  .environment = run_.environment,
                                  .processes = processes_.size(),

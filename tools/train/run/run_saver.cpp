@@ -35,7 +35,7 @@ void RunSaver::take_folder(bool old_table) {
   ours.insert(ours.end(), kRunTexts.begin(), kRunTexts.end());
   remove_stale_temporaries(folder_, ours);
   std::error_code ignored;
-  const fs::path table = fs::path(folder_) / "metrics.csv";
+  const fs::path table = fs::path(folder_) / kTableFile;
   if (old_table && fs::remove(table, ignored)) {
     note(
         fmt::format("{}: removed, since --log none would leave it out of date; metrics.jsonl has "

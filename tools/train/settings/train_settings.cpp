@@ -14,6 +14,7 @@
 #include "tools/train/settings/train_options.h"
 #include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
+#include "weights/run_folder.h"
 
 #include <fmt/ranges.h>
 
@@ -202,7 +203,7 @@ std::string automatic_bn(const TrainSettings& s) { return s.weights.empty() ? "t
 void resolve(TrainSettings& s) {
   if (s.data.empty()) {
     if (s.resume == "auto" && !s.out.empty()) {
-      const std::string recipe = (std::filesystem::path(s.out) / "settings.toml").string();
+      const std::string recipe = (std::filesystem::path(s.out) / kSettingsFile).string();
       std::error_code ignored;
       fail<UsageError>(
           "--data is missing, and {} holds no checkpoint to go on from; begin with all flags{}",
