@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,5 +52,13 @@ struct EmbeddingSet {
             dim};
   }
 };
+
+// The name that stands at a number, of a class, a category or a row; the number itself, behind
+// `what`, if none does: "tabby", "7", "label 7".
+inline std::string name_or_number(const std::vector<std::string>& names, std::int64_t number,
+                                  const char* what = "") {
+  const bool named = number >= 0 && number < std::ssize(names);  // -1: of no category
+  return named ? names[static_cast<std::size_t>(number)] : what + std::to_string(number);
+}
 
 }  // namespace rk

@@ -9,13 +9,11 @@
 namespace rk {
 
 std::string class_name(const EmbeddingSet& set, std::int64_t label) {
-  const bool named = label >= 0 && static_cast<std::size_t>(label) < set.classes.size();
-  return named ? set.classes[static_cast<std::size_t>(label)] : fmt::format("label {}", label);
+  return name_or_number(set.classes, label, "label ");
 }
 
 std::string path_of(const EmbeddingSet& set, std::int64_t row) {
-  const auto at = static_cast<std::size_t>(row);
-  return at < set.paths.size() ? set.paths[at] : fmt::format("row {}", row);
+  return name_or_number(set.paths, row, "row ");
 }
 
 std::string file_of(const EmbeddingSet& set, std::int64_t row) {

@@ -57,28 +57,10 @@ DescribedRows read_index(const std::string& path, const CheckpointEmbedder& embe
   return index;
 }
 
-// What the results must be read with.
-class Notes {
- public:
-  // Prints the note, too.
-  void add(std::string text) {
-    if (text.empty()) return;
-    note(text);
-    all.push_back(std::move(text));
-  }
-
-  std::vector<std::string> all;
-};
-
 // The name of a row of the index: its picture's path from here, or its number if the index has no
 // paths.
 std::string name_of(const DescribedRows& index, std::int64_t row) {
   return index.set.paths.empty() ? fmt::format("row {}", row) : picture_path(index, row);
-}
-
-std::string class_of(const EmbeddingSet& index, std::int64_t row) {
-  const std::int64_t label = index.labels[at(row)];
-  return index.classes.empty() ? std::to_string(label) : index.classes[at(label)];
 }
 
 // Prints what was found for each query as it goes; returns the entries of the JSON.
@@ -91,7 +73,8 @@ nlohmann::json results_of(const EvaluatedRows& searched, const Neighbours& found
     print("{}\n", one_line(query));
     std::size_t place = 0;
     for (const Neighbour& each : found.of(q)) {
-      const std::string name = name_of(gallery, each.row), of = class_of(gallery.set, each.row);
+      const std::string name = name_of(gallery, each.row);
+      const std::string of = name_or_number(gallery.set.classes, gallery.set.labels[at(each.row)]);
       print("{:6}  {:.4f}  {}  {}\n", ++place, each.score, one_line(of), one_line(name));
       results.push_back({{"row", each.row}, {"score", each.score}, {"path", name}, {"class", of}});
     }
@@ -168,12 +151,12 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
                               precision_of(network.precision));
   checkpoint.reset();  // as large as the embedder's parameters
   DescribedRows index = read_index(options.index, embedder, network.checkpoint);
-  Notes notes;
+  std::vector<std::string> notes;  // what the results must be read with
   // As the index was embedded, or else as the network was trained.
   const bool turned = (index.set.exif.empty() ? exif : index.set.exif) == "turn";
   const Dataset pictures = read_pictures(options.queries, turned);
   if (!pictures.left_out().empty()) {
-    notes.add(fmt::format("--query: left out {}", text_of(pictures.left_out())));
+    note(notes.emplace_back(fmt::format("--query: left out {}", text_of(pictures.left_out()))));
   }
   DescribedRows queries;
   queries.name = "--query";
@@ -182,10 +165,9 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   const std::string rotated = note_rotated(
       pictures, 0,
       "as are those of the index; from data with ,exif=turn it would have them upright");
-  if (!rotated.empty()) notes.all.push_back(rotated);
+  if (!rotated.empty()) notes.push_back(rotated);
   if (const std::size_t bad = embedder.bad_images().size(); bad > 0) {
-    notes.all.push_back(
-        fmt::format("{} of --query cannot be read: left out", counted(bad, "picture")));
+    notes.push_back(fmt::format("{} of --query cannot be read: left out", counted(bad, "picture")));
   }
   if (queries.set.dim != index.set.dim) {
     fail<InputError>(
@@ -198,16 +180,16 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
 
   nlohmann::json results = results_of(searched, found);
   if (const std::int64_t held = count_in_index(searched, found); held > 0) {
-    notes.add(
+    note(notes.emplace_back(
         found.queries() == 1
             ? fmt::format("{}: holds the picture of --query, which finds itself", options.index)
             : fmt::format("{}: holds {} of the {} pictures of --query, which find themselves",
-                          options.index, held, found.queries()));
+                          options.index, held, found.queries())));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
   if (!report.empty()) {
     FoundPictures page = page_of_search(searched, found);
-    page.notes = std::move(notes.all);
+    page.notes = std::move(notes);
     page.facts = page_facts(context, common);
     page.facts.emplace_back("Checkpoint", network.checkpoint);
     page.facts.emplace_back("SHA-256 of the network", embedder.network());

@@ -1,7 +1,6 @@
 #include "tools/eval/statistics.h"
 
 #include "engine/base/english.h"
-#include "engine/base/integers.h"
 #include "engine/base/printable.h"
 #include "engine/system/signals.h"
 #include "retrieval/metric_text.h"
@@ -40,12 +39,6 @@ Clustering cluster(const Context& context, const EvaluatedRows& rows,
       return k_means(context, queries, gallery, options);
     });
   });
-}
-
-// The name of a class or category, or its number if there are no names.
-std::string name_in(const std::vector<std::string>& names, std::int64_t number) {
-  const bool named = number >= 0 && number < std::ssize(names);  // -1: of no category
-  return named ? names[at(number)] : std::to_string(number);
 }
 
 // `name_of`: returns the name of a row.
@@ -178,12 +171,13 @@ std::string statistics_text(const Statistics& statistics, const DescribedRows& q
                        found.empty == 1 ? "is" : "are");
   }
   if (statistics.classes) {
-    out += hardest_text("classes", *statistics.classes,
-                        [&](std::int64_t label) { return name_in(queries.set.classes, label); });
+    out += hardest_text("classes", *statistics.classes, [&](std::int64_t label) {
+      return name_or_number(queries.set.classes, label);
+    });
   }
   if (statistics.categories) {
     out += hardest_text("categories", *statistics.categories, [&](std::int64_t category) {
-      return name_in(queries.categories, category);
+      return name_or_number(queries.categories, category);
     });
   }
   return out;
@@ -199,7 +193,9 @@ void add_statistics(const Statistics& statistics, const DescribedRows& queries,
     for (const GroupMetrics& row : *statistics.classes) {
       nlohmann::json entry = row_json(row);
       entry["label"] = row.group;
-      if (!queries.set.classes.empty()) entry["name"] = name_in(queries.set.classes, row.group);
+      if (!queries.set.classes.empty()) {
+        entry["name"] = name_or_number(queries.set.classes, row.group);
+      }
       json["per_class"].push_back(std::move(entry));
     }
   }
@@ -208,7 +204,9 @@ void add_statistics(const Statistics& statistics, const DescribedRows& queries,
     for (const GroupMetrics& row : *statistics.categories) {
       nlohmann::json entry = row_json(row);
       entry["category"] = row.group;
-      if (!queries.categories.empty()) entry["name"] = name_in(queries.categories, row.group);
+      if (!queries.categories.empty()) {
+        entry["name"] = name_or_number(queries.categories, row.group);
+      }
       json["per_category"].push_back(std::move(entry));
     }
   }
