@@ -67,6 +67,15 @@ std::string text_of(const LeftOut& left_out) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+std::string counts_text(const Dataset& data, const char* of) {
+  std::string text =
+      fmt::format("{} of {}", counted(data.size(), "image"), counted(data.classes().size(), of));
+  if (!data.categories().empty()) {
+    text += " in " + counted(data.categories().size(), "category");
+  }
+  return text;
+}
+
 Dataset::Dataset(std::string name, std::vector<DataItem> items, std::vector<DataClass> classes,
                  std::vector<std::string> categories, std::shared_ptr<const ImageSource> source)
     : name_(std::move(name)),

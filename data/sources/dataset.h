@@ -127,4 +127,7 @@ class Dataset {
   std::shared_ptr<const ImageSource> source_;
 };
 
+// "352 images of 44 classes in 3 categories". of: what a class is called.
+std::string counts_text(const Dataset& data, const char* of = "class");
+
 }  // namespace rk

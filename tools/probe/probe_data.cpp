@@ -145,9 +145,7 @@ class ProbeData final : public Command {
         lying += picture.orientation == kUpright ? 0 : 1;
       }
     }
-    print("{}, {}: {} of {}{}, {} in each\n", one_line(spec.text()), data.part(),
-          counted(data.size(), "image"), counted(data.classes().size(), "class"),
-          data.categories().empty() ? "" : " in " + counted(data.categories().size(), "category"),
+    print("{}, {}: {}, {} in each\n", one_line(spec.text()), data.part(), counts_text(data),
           fewest == most ? fmt::format("{}", fewest) : fmt::format("{} to {}", fewest, most));
     json out = {{"part", data.part()},
                 {"images", data.size()},

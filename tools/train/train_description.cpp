@@ -20,16 +20,6 @@ constexpr double kMebibyte = 1 << 20;
 
 std::int64_t share(const TrainParts& parts) { return parts.settings.batch / parts.processes; }
 
-// "352 images of 44 classes in 3 categories"
-std::string counts(const Dataset& data, const char* of = "class") {
-  std::string text =
-      fmt::format("{} of {}", counted(data.size(), "image"), counted(data.classes().size(), of));
-  if (!data.categories().empty()) {
-    text += " in " + counted(data.categories().size(), "category");
-  }
-  return text;
-}
-
 // Whether every batch has one class only, with a loss that compares images with one another.
 bool batches_are_one_class(const TrainSettings& s) {
   return s.sampler == "pk" && s.batch == s.per_class && s.memory == 0 &&
@@ -44,7 +34,7 @@ std::string batches_line(const TrainParts& parts) {
           : fmt::format("{}, sampler {}", counted(s.batch, "image"), s.sampler);
   const std::int64_t batches = parts.sampler.batches_per_epoch();
   return fmt::format("data: {}, {}: {}; {} an epoch of {}", s.data, parts.data.part(),
-                     counts(parts.data), counted(batches, "batch"), of);
+                     counts_text(parts.data), counted(batches, "batch"), of);
 }
 
 // The expected share of images in a randomly drawn batch that have another image of their class
@@ -93,12 +83,12 @@ std::string held_out_line(const TrainParts& parts) {
   const TrainSettings& s = parts.settings;
   const std::string& part = parts.held_out->part();
   const bool own = s.test_data.empty();
-  return fmt::format("held out: {}{}: {}; the best epoch is chosen on these{}",
-                     own ? "" : s.test_data + ", ", part,
-                     counts(*parts.held_out, shared_classes(parts) == 0 ? "other class" : "class"),
-                     part == "split test" ? ", which flatters its figures there: a split val (or "
-                                            ",val_classes=0.2) leaves test alone"
-                                          : "");
+  return fmt::format(
+      "held out: {}{}: {}; the best epoch is chosen on these{}", own ? "" : s.test_data + ", ",
+      part, counts_text(*parts.held_out, shared_classes(parts) == 0 ? "other class" : "class"),
+      part == "split test" ? ", which flatters its figures there: a split val (or "
+                             ",val_classes=0.2) leaves test alone"
+                           : "");
 }
 
 // Empty if no held-out class is trained on.
@@ -124,7 +114,7 @@ std::string training_sample_line(const TrainParts& parts) {
       "evaluated beside them each epoch: {} of training (--eval-train {}); compare their figures "
       "over the epochs, not with those of the held-out images, among which it is harder or easier "
       "to find the right one",
-      counts(*parts.train_sample), parts.settings.eval_train);
+      counts_text(*parts.train_sample), parts.settings.eval_train);
 }
 
 std::string loss_line(const TrainParts& parts) {

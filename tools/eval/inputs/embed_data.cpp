@@ -25,17 +25,6 @@
 namespace rk {
 namespace {
 
-// "folder:photos, split test: 352 images of 44 classes in 3 categories"
-std::string data_text(const DataSpec& spec, const Dataset& data) {
-  std::string text =
-      fmt::format("{}, {}: {} of {}", spec.text(), data.part(), counted(data.size(), "image"),
-                  counted(data.classes().size(), "class"));
-  if (!data.categories().empty()) {
-    text += " in " + counted(data.categories().size(), "category");
-  }
-  return text;
-}
-
 // Adds what the checkpoint says it has seen of the data: in training, and to choose its epoch.
 void add_provenance(const CheckpointEmbedder& embedder, const Dataset& data,
                     const std::string& checkpoint, DescribedRows& rows) {
@@ -153,7 +142,7 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   }
   rows.name = options.data;
   rows.part = data.part();
-  rows.text = data_text(spec, data);
+  rows.text = fmt::format("{}, {}: {}", spec.text(), data.part(), counts_text(data));
   rows.categories = data.categories();
   for (std::string text : {note_rotated(data), note_other_exif(exif, spec)}) {
     if (!text.empty()) rows.notes.push_back(std::move(text));
