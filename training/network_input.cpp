@@ -10,12 +10,7 @@
 namespace rk {
 
 FloatTable float_table(const ModelDescription& model) {
-  std::array<float, 3> mean{}, std{};
-  for (std::size_t c = 0; c < 3; ++c) {
-    mean[c] = static_cast<float>(model.input_mean[c]);
-    std[c] = static_cast<float>(model.input_std[c]);
-  }
-  return FloatTable(mean, std);
+  return {model.input_mean, model.input_std};
 }
 
 void fill_input(Program& program, TensorId input, const FloatTable& table,

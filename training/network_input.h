@@ -15,7 +15,7 @@ namespace rk {
 
 class GpuInput;
 
-// The table of a model's mean and std, rounded to float32 as torchvision does.
+// The table of a model's mean and std.
 FloatTable float_table(const ModelDescription& model);
 
 // pixels: [count, size, size, 3] uint8, count <= the program's batch; the remaining rows keep their

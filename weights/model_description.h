@@ -25,7 +25,8 @@ struct ModelDescription {
   double gem_p = 3.0;
   std::int64_t dim = 512;  // of the embedding; 0: no embedding layer, outputs pooled features
   bool stride_in_1x1 = false;
-  std::array<double, 3> input_mean = {0.485, 0.456, 0.406};  // of values divided by input_scale
+  // Of values divided by input_scale: ImageNet's, as torchvision's weights expect.
+  std::array<double, 3> input_mean = {0.485, 0.456, 0.406};
   std::array<double, 3> input_std = {0.229, 0.224, 0.225};
   double input_scale = 255.0;
   std::string channel_order = "RGB";

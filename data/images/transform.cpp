@@ -79,11 +79,12 @@ Image apply(const ImageTransform& transform, const Image& image) {
   return padded;
 }
 
-FloatTable::FloatTable(const std::array<float, 3>& mean, const std::array<float, 3>& std) {
+FloatTable::FloatTable(const std::array<double, 3>& mean, const std::array<double, 3>& std) {
   for (std::size_t c = 0; c < 3; ++c) {
+    const auto less = static_cast<float>(mean[c]), divisor = static_cast<float>(std[c]);
     for (std::size_t level = 0; level < 256; ++level) {
       // Three float32 operations, each rounded, as in ToTensor and Normalize.
-      table_[c * 256 + level] = (static_cast<float>(level) / 255.0F - mean[c]) / std[c];
+      table_[c * 256 + level] = (static_cast<float>(level) / 255.0F - less) / divisor;
     }
   }
 }

@@ -41,9 +41,8 @@ Image apply(const ImageTransform& transform, const Image& image);
 // Normalisation by a table of 3 x 256 float32.
 class FloatTable {
  public:
-  // Defaults: the values of torchvision's ImageNet weights.
-  explicit FloatTable(const std::array<float, 3>& mean = {0.485F, 0.456F, 0.406F},
-                      const std::array<float, 3>& std = {0.229F, 0.224F, 0.225F});
+  // Both are rounded to float32 first, as torchvision does.
+  FloatTable(const std::array<double, 3>& mean, const std::array<double, 3>& std);
   void to_chw(const Image& image, float* out) const;   // (3, H, W)
   void to_nhwc(const Image& image, float* out) const;  // (H, W, 3)
   float value(int channel, std::uint8_t level) const {

@@ -109,7 +109,7 @@ TEST(Transform, ArgumentsAreChecked) {
 TEST(FloatTable, EveryLevelIsTheRoundedFormula) {
   const std::array<float, 3> mean{0.485F, 0.456F, 0.406F};
   const std::array<float, 3> std{0.229F, 0.224F, 0.225F};
-  const FloatTable table;
+  const FloatTable table({0.485, 0.456, 0.406}, {0.229, 0.224, 0.225});
   Image image(256, 1);
   for (int level = 0; level < 256; ++level) {
     for (int c = 0; c < 3; ++c) image.pixel(level, 0)[c] = static_cast<std::uint8_t>(level);

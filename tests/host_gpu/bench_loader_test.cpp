@@ -39,7 +39,7 @@ TEST(BenchLoaderDevice, TheInputHoldsTheLastPicturesAsNumbers) {
   const Dataset data = open_dataset(kSixGlyphs, Split::kTrain);
   ASSERT_EQ(data.size(), kImages);
   const AugmentOptions crop = center_crop(kSide, kSide);
-  const FloatTable table;
+  const FloatTable table({0.485, 0.456, 0.406}, {0.229, 0.224, 0.225});
   std::vector<std::vector<float>> numbers;
   std::vector<std::uint8_t> scratch;
   for (std::int64_t i = 0; i < kImages; ++i) {

@@ -244,7 +244,7 @@ class BenchLoader final : public Command {
   std::string precision_ = "fp32";
   std::int64_t cached_images_ = 0;
   const int prefetch_ = LoaderOptions{}.prefetch;
-  FloatTable table_;
+  FloatTable table_{ModelDescription{}.input_mean, ModelDescription{}.input_std};
   DeviceLoaderFloor device_floor_;  // zeros on the CPU
 };
 

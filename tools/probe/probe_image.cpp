@@ -223,9 +223,8 @@ class ProbeImage : public Command {
     return writer.finish();
   }
 
-  static std::array<float, 3> of_colours(const std::vector<double>& values) {
-    return {static_cast<float>(values[0]), static_cast<float>(values[1]),
-            static_cast<float>(values[2])};
+  static std::array<double, 3> of_colours(const std::vector<double>& values) {
+    return {values[0], values[1], values[2]};
   }
 
   void see_as(const Checkpoint& checkpoint) {
@@ -233,8 +232,8 @@ class ProbeImage : public Command {
     if (!resize_option_.given()) resize_ = static_cast<int>(model.resize);
     if (!stretch_option_.given()) stretch_ = model.stretch;
     if (!crop_option_.given()) crop_ = static_cast<int>(model.crop);
-    if (!mean_option_.given()) mean_.assign(model.input_mean.begin(), model.input_mean.end());
-    if (!std_option_.given()) std_.assign(model.input_std.begin(), model.input_std.end());
+    if (!mean_option_.given()) mean_ = flag_colours(model.input_mean);
+    if (!std_option_.given()) std_ = flag_colours(model.input_std);
     const std::string exif = training_exif(checkpoint);
     if (!exif_option_.given() && !exif.empty()) exif_ = exif;
   }
@@ -249,8 +248,8 @@ class ProbeImage : public Command {
   int views_ = 16;
   int resize_ = 256, crop_ = 224;
   bool stretch_ = false;
-  std::vector<double> mean_ = {0.485, 0.456, 0.406};
-  std::vector<double> std_ = {0.229, 0.224, 0.225};
+  std::vector<double> mean_ = flag_colours(ModelDescription{}.input_mean);
+  std::vector<double> std_ = flag_colours(ModelDescription{}.input_std);
   Flag resize_option_, stretch_option_, crop_option_;
   Flag exif_option_, mean_option_, std_option_;
 };

@@ -99,8 +99,8 @@ std::string check_transform(const ImageGoldens& goldens, const json& entry, cons
   if (sha256(bytes_of(cropped)) != expected.at("cropped_sha256").get<std::string>())
     return wrong("cropped", "");
 
-  const FloatTable table(normalisation.at("mean").get<std::array<float, 3>>(),
-                         normalisation.at("std").get<std::array<float, 3>>());
+  const FloatTable table(normalisation.at("mean").get<std::array<double, 3>>(),
+                         normalisation.at("std").get<std::array<double, 3>>());
   const auto width = static_cast<std::size_t>(cropped.width());
   const auto height = static_cast<std::size_t>(cropped.height());
   const std::vector<std::size_t> shape{3, height, width};

@@ -217,7 +217,7 @@ TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
     const auto begin = pixels.begin() + static_cast<std::ptrdiff_t>(v) * 24 * 24 * 3;
     EXPECT_TRUE(std::equal(view.data(), view.data() + view.bytes(), begin)) << v;
     std::vector<float> expected(view.bytes());
-    FloatTable().to_chw(view, expected.data());
+    FloatTable({0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}).to_chw(view, expected.data());
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
                            tensor.begin() + static_cast<std::ptrdiff_t>(v) * 24 * 24 * 3))
         << v;

@@ -7,10 +7,16 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string_view>
 #include <vector>
 
 namespace rk {
+
+// A network's values as a flag holds them.
+inline std::vector<double> flag_colours(const std::array<double, kColours>& values) {
+  return {values.begin(), values.end()};
+}
 
 // Makes one number the value of each colour. Throws UsageError, naming the flag, if there are
 // neither one nor three.

@@ -2,6 +2,7 @@
 // of the library that follow from them: train_options.h.
 #pragma once
 
+#include "tools/cli/flags/colour_values.h"
 #include "tools/train/settings/setting_table.h"
 #include "weights/checkpoint.h"
 
@@ -23,9 +24,8 @@ struct TrainSettings {
   int image_size = 0;
   int resize = 0;
   bool stretch = false;
-  std::vector<double> input_mean = {0.485, 0.456,
-                                    0.406};  // ImageNet's, as torchvision's weights expect
-  std::vector<double> input_std = {0.229, 0.224, 0.225};
+  std::vector<double> input_mean = flag_colours(ModelDescription{}.input_mean);
+  std::vector<double> input_std = flag_colours(ModelDescription{}.input_std);
   std::string augment = "crop=resized,flip=0.5";
   int workers = 0;
   std::int64_t cache = 512;  // MiB
