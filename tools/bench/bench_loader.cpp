@@ -17,25 +17,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace rk {
 namespace {
-
-class Stopwatch {
- public:
-  // Returns the milliseconds since the last lap.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 // Repeated passes over the first images of a data set.
 class FirstImages : public Sampler {
@@ -172,13 +159,13 @@ class BenchLoader final : public Command {
     const auto share = 1.0 / static_cast<double>(images);
     for (std::int64_t i = 0; i < images; ++i) {
       stop_if_interrupted();
-      Stopwatch watch;
-      const Image picture = data.load(i);
-      stages.decode += watch.lap() * share;
-      augment(picture, augmentation, augment_random(seed, 0, i, 0), square.data(), scratch);
-      stages.resize += watch.lap() * share;
-      table_.to_nhwc(square, floats.data());
-      stages.to_float += watch.lap() * share;
+      Image picture;
+      stages.decode += share * milliseconds([&] { picture = data.load(i); });
+      stages.resize +=
+          share * milliseconds([&] {
+            augment(picture, augmentation, augment_random(seed, 0, i, 0), square.data(), scratch);
+          });
+      stages.to_float += share * milliseconds([&] { table_.to_nhwc(square, floats.data()); });
       if (i < batch_) {
         stages.crops.insert(stages.crops.end(), square.data(), square.data() + square.bytes());
       }
@@ -210,13 +197,14 @@ class BenchLoader final : public Command {
     }
     for (int ready = 0; ready < prefetch_; ++ready) loader.next();
     std::int64_t done = 0;
-    Stopwatch watch;
-    while (done < timed(images)) {
-      stop_if_interrupted();
-      done += loader.next()->count;
-    }
     DeviceLoaderTimes times;
-    times.loader = watch.lap() / static_cast<double>(done);
+    times.loader = milliseconds([&] {
+      while (done < timed(images)) {
+        stop_if_interrupted();
+        done += loader.next()->count;
+      }
+    });
+    times.loader /= static_cast<double>(done);
     return times;
   }
 
