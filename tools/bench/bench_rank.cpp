@@ -50,20 +50,22 @@ class BenchRank final : public Command {
     });
     const RankTimes times = time_ranking(context, spec, scores, targets, repeats_);
     if (context.on_gpu()) return report_gpu(common, spec, context, times);
-    const Timing &total = times.total, &sort = times.sort;
-    nlohmann::json json = {{"loss_name", spec.text()},
-                           {"n", n_},
-                           {"repeats", repeats_},
-                           {"peak_bytes", times.bytes + 9 * n_}};
-    put(json, "total_ms", total);
-    put(json, "sort_ms", sort);
     print("{}  {}, {}\ntotal {:.2f} ms ({:.2f} to {:.2f})  sort alone {:.2f} ms\n", spec.text(),
-          counted(n_, "score"), counted(threads, "thread"), total.median, total.least, total.most,
-          sort.median);
-    write_result(common, threads, std::move(json));
+          counted(n_, "score"), counted(threads, "thread"), times.total.median, times.total.least,
+          times.total.most, times.sort.median);
+    write_result(common, threads, keys_of(spec, times, times.bytes + 9 * n_));
   }
 
  private:
+  // What the result says on either device.
+  nlohmann::json keys_of(const LossSpec& spec, const RankTimes& times, std::int64_t peak) const {
+    nlohmann::json json = {
+        {"loss_name", spec.text()}, {"n", n_}, {"repeats", repeats_}, {"peak_bytes", peak}};
+    put(json, "total_ms", times.total);
+    put(json, "sort_ms", times.sort);
+    return json;
+  }
+
   // The floor: the least traffic of one radix sort of pairs at the rate of a copy (each pass of
   // 8-bit digits reads and writes the pairs, and all keys are counted once before), plus the cost
   // of the launches.
@@ -74,18 +76,13 @@ class BenchRank final : public Command {
     const double rate = gpu_copy_rate(gpu);
     const double sort_floor = static_cast<double>(n_) * kSortBytes / rate * 1e3;
     const double floor = sort_floor + times.kernels * kLaunchMs;
-    nlohmann::json json = {{"loss_name", spec.text()},
-                           {"n", n_},
-                           {"repeats", repeats_},
-                           {"device_name", gpu.name()},
-                           {"copy_bytes_per_second", rate},
-                           {"kernels", times.kernels},
-                           {"sort_floor_ms", sort_floor},
-                           {"floor_ms", floor},
-                           {"share", floor / times.total.median},
-                           {"peak_bytes", times.bytes + 8 * n_}};
-    put(json, "total_ms", times.total);
-    put(json, "sort_ms", times.sort);
+    nlohmann::json json = keys_of(spec, times, times.bytes + 8 * n_);
+    json.update({{"device_name", gpu.name()},
+                 {"copy_bytes_per_second", rate},
+                 {"kernels", times.kernels},
+                 {"sort_floor_ms", sort_floor},
+                 {"floor_ms", floor},
+                 {"share", floor / times.total.median}});
     print(
         "{}  {} scores, {}\ntotal {:.3f} ms ({:.3f} to {:.3f})  sort alone {:.3f} ms  floor {:.3f} "
         "ms  share {:.0f} %\n",

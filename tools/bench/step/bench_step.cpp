@@ -138,6 +138,24 @@ class BenchStep final : public Command {
     return options;
   }
 
+  double images_per_second(const Timing& step) const {
+    return 1e3 * static_cast<double>(batch_) / step.median;
+  }
+
+  // What the result says on either device.
+  nlohmann::json keys_of(const Timing& step, std::size_t peak) const {
+    nlohmann::json json = {{"arch", spec_.arch},
+                           {"batch", batch_},
+                           {"image_size", size_},
+                           {"bn", bn_},
+                           {"loss", loss_},
+                           {"repeats", repeats_},
+                           {"images_per_second", images_per_second(step)},
+                           {"peak_bytes", peak}};
+    put(json, "step_ms", step);
+    return json;
+  }
+
   void run_on_gpu(const CommonOptions& common) {
     const Context context(common.threads, device_of(common));
     TrainerOptions options = trainer_options(common);
@@ -158,15 +176,14 @@ class BenchStep final : public Command {
     const std::string& plans = tune_.empty() ? plans_ : tune_;
     const DeviceStepTimes times = time_device_step(context, options, repeats_, common.seed, plans);
     const double share = times.floor_ms / times.step.median;
-    const double rate = 1e3 * static_cast<double>(batch_) / times.step.median;
     print(
         "{}: {} batch {} at {}x{}, {}, batch norm {}, {}, graph {}\n"
         "step {:.3f} ms ({:.3f} to {:.3f}), {:.1f} images/s; {:.3f} ms by the GPU's clock, over {} "
         "steps; the convolutions' roofline {:.3f} ms (copies {:.0f} GB/s{}); share {:.1f} %; "
         "{:.0f} MiB\n",
         times.device_name, spec_.arch, batch_, size_, size_, precision_, bn_, loss_, graph_,
-        times.step.median, times.step.least, times.step.most, rate, times.card_ms,
-        DeviceStepTimes::kTogether, times.floor_ms, times.copy_rate / 1e9,
+        times.step.median, times.step.least, times.step.most, images_per_second(times.step),
+        times.card_ms, DeviceStepTimes::kTogether, times.floor_ms, times.copy_rate / 1e9,
         times.math_rate > 0 ? fmt::format(", {:.0f} TFLOP/s", 2 * times.math_rate / 1e12) : "",
         100 * share, static_cast<double>(times.bytes) / (1 << 20));
     print("{}; ready after {:.1f} s\n", times.ways, times.start_seconds);
@@ -179,23 +196,16 @@ class BenchStep final : public Command {
     }
     Fusions fusions;
     if (fusions_) fusions = look_at_fusions(context, options, times);
-    nlohmann::json json = {{"arch", spec_.arch},
-                           {"batch", batch_},
-                           {"image_size", size_},
-                           {"bn", bn_},
-                           {"loss", loss_},
-                           {"precision", precision_},
-                           {"graph", graph_},
-                           {"repeats", repeats_},
-                           {"images_per_second", rate},
-                           {"card_ms", times.card_ms},
-                           {"floor_ms", times.floor_ms},
-                           {"share", share},
-                           {"peak_bytes", times.bytes},
-                           {"device_name", times.device_name},
-                           {"ways", times.ways},
-                           {"start_seconds", times.start_seconds},
-                           {"captured", times.captured}};
+    nlohmann::json json = keys_of(times.step, times.bytes);
+    json.update({{"precision", precision_},
+                 {"graph", graph_},
+                 {"card_ms", times.card_ms},
+                 {"floor_ms", times.floor_ms},
+                 {"share", share},
+                 {"device_name", times.device_name},
+                 {"ways", times.ways},
+                 {"start_seconds", times.start_seconds},
+                 {"captured", times.captured}});
     if (!plans.empty()) {
       json["plans"] = {{"file", plans}, {"named", times.plans.named}, {"taken", times.plans.taken}};
     }
@@ -203,7 +213,6 @@ class BenchStep final : public Command {
       json["fusions"] = fusions.lines;
       json["all_fusions"] = fusions.all;
     }
-    put(json, "step_ms", times.step);
     write_result(common, context.threads(), std::move(json));
     if (fusions_ && !fusions.all) throw Interrupted("stopped before all fusions were timed");
   }
@@ -285,22 +294,12 @@ class BenchStep final : public Command {
         "products "
         "alone {:.1f} ms ({:.1f} to {:.1f}); share {:.1f} % ({:.1f} to {:.1f}); {:.0f} MiB\n",
         spec_.arch, batch_, size_, size_, bn_, loss_, counted(context.threads(), "thread"),
-        step_time.median, step_time.least, step_time.most,
-        1e3 * static_cast<double>(batch_) / step_time.median, floor_time.median, floor_time.least,
-        floor_time.most, 100 * share.median, 100 * share.least, 100 * share.most,
-        static_cast<double>(peak) / (1 << 20));
+        step_time.median, step_time.least, step_time.most, images_per_second(step_time),
+        floor_time.median, floor_time.least, floor_time.most, 100 * share.median, 100 * share.least,
+        100 * share.most, static_cast<double>(peak) / (1 << 20));
     floor.print_table(nodes_);
 
-    nlohmann::json json = {
-        {"arch", spec_.arch},
-        {"batch", batch_},
-        {"image_size", size_},
-        {"bn", bn_},
-        {"loss", loss_},
-        {"repeats", repeats_},
-        {"images_per_second", 1e3 * static_cast<double>(batch_) / step_time.median},
-        {"peak_bytes", peak}};
-    put(json, "step_ms", step_time);
+    nlohmann::json json = keys_of(step_time, peak);
     put(json, "floor_ms", floor_time);
     put(json, "share", share);
     write_result(common, context.threads(), std::move(json));
