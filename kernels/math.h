@@ -11,7 +11,7 @@
 //   half_sigmoid(x): the small side u = e/(1+e), e = exp(-|x|), in [0, 0.5]. Both sigmoid and
 //     derivative follow from it without cancellation on either side:
 //       sg(x) = x < 0 ? u : 1 - u,    sg'(x) = u (1 - u)
-// NaN in gives NaN out.
+// NaN in gives NaN out; of the CPU's float exponentials only for the NaN that x86 makes.
 #pragma once
 
 #include "kernels/team.h"

@@ -21,7 +21,8 @@
 //                                input_mean, input_std, input_scale, channel_order, resize,
 //                                interpolation (default: bilinear), crop, stretch (1, only if
 //                                pictures are resized to a square), exif ("turn", only if they are
-//                                turned upright), source_sha256 (64 hexadecimal digits or empty)
+//                                turned upright), source_sha256 (64 hexadecimal digits or empty),
+//                                written_by (weights/written_by.h)
 //
 // Errors are InputErrors that name the file and all tensors that do not fit; OtherVersion if the
 // file is of another version of the format.

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 
 namespace rk {

@@ -12,7 +12,7 @@ namespace rk {
 
 class Carver {
  public:
-  // 256 bytes: a valid start for any load of either device.
+  // 256 bytes from the start, which is itself aligned for any load of its device.
   static constexpr std::size_t kAlignment = 256;
 
   explicit Carver(void* memory = nullptr) : memory_(static_cast<std::byte*>(memory)) {}

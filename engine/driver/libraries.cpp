@@ -51,7 +51,7 @@ std::vector<std::string> python_prefixes(const std::string& path) {
     const fs::path python = fs::path(folder) / "python3";
     std::error_code error;
     if (!fs::exists(python, error)) continue;
-    std::vector<std::string> prefixes = {fs::path(folder).parent_path()};
+    std::vector<std::string> prefixes = {python.parent_path().parent_path()};
     const fs::path real = fs::canonical(python, error);
     if (!error) prefixes.push_back(real.parent_path().parent_path());
     return prefixes;

@@ -3,7 +3,6 @@
 #include "engine/group/nccl/device_group.h"
 
 #include <algorithm>
-#include <span>
 
 namespace rk {
 namespace {

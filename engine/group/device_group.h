@@ -36,7 +36,7 @@ class DeviceGroup {
   // place in `all`, but must not overlap `all` otherwise.
   virtual void all_gather(const float* own, float* all, std::int64_t count) = 0;
   // Sums element by element over the processes, in place. Nobody else may read or write `values`
-  // until finish_all_reduces().
+  // until finish_all_reduces(). Ranges begun before that must lie side by side.
   virtual void begin_all_reduce(float* values, std::int64_t count) = 0;
   virtual void finish_all_reduces() = 0;
 };

@@ -21,7 +21,6 @@
 #include <chrono>
 #include <cstring>
 #include <new>
-#include <stdexcept>
 #include <utility>
 
 namespace rk {

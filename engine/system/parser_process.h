@@ -27,7 +27,6 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,8 +50,6 @@ class ParserProcess : public Parser {
   ~ParserProcess() override;  // ends the child, whatever it does
   ParserProcess(const ParserProcess&) = delete;
   ParserProcess& operator=(const ParserProcess&) = delete;
-
-  std::size_t slot_bytes() const { return slot_bytes_; }
 
   void ask(std::span<const std::byte> question, const ParserLimits& limits) override;
 

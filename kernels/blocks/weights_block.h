@@ -19,7 +19,6 @@
 #include "kernels/blocks/elementwise_block.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 namespace rk {

@@ -15,7 +15,6 @@
 #include "layers/conv2d.h"
 #include "layers/graphs/graph.h"
 
-#include <memory>
 #include <string>
 #include <utility>
 

@@ -41,7 +41,7 @@ std::unique_ptr<Node> average_pool_node(const std::string& name, const Program& 
 std::unique_ptr<Node> global_pool_node(const std::string& name, const Program& program,
                                        const Shape& x, const GlobalPoolOptions& options);
 
-// inputs: concatenated along the channels.
+// Concatenates its inputs along the channels.
 std::unique_ptr<Node> concat_node(const std::string& name, const Program& program);
 
 // Whether a convolution may write y, and read dy, with strided rows (NodeOutput::may_be_strided).

@@ -13,7 +13,7 @@
 
 namespace rk::cudnn {
 
-// Each throws DeviceError if the library cannot be loaded.
+// Throws DeviceError if the library cannot be loaded.
 std::string version();  // "91900"
 
 // The library's state for one stream of the calling thread's GPU.

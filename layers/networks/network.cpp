@@ -3,7 +3,6 @@
 #include "engine/base/colours.h"
 #include "engine/base/note.h"
 #include "engine/device/precision.h"
-#include "layers/graphs/graph.h"
 #include "layers/l2norm.h"
 #include "layers/linear.h"
 #include "layers/networks/record_backbone.h"

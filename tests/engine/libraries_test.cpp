@@ -42,7 +42,7 @@ TEST_F(CudaLibraries, WheelsOfThePythonInPathAreFoundAsItIsNamedAndAsItsLinksEnd
   std::ofstream(at("usr/bin/python3.12")) << "#!";
   folder("venv/bin");
   fs::create_symlink(at("usr/bin/python3.12"), at("venv/bin/python3"));
-  const std::string path = at("empty") + "::" + at("venv/bin") + ":" + at("usr/bin");
+  const std::string path = at("empty") + "::" + at("venv/bin") + "/:" + at("usr/bin");
   const std::string wheel = "/lib/python3.12/site-packages/nvidia/";
   EXPECT_EQ(load_library(kName, cuda_places({.path = path})).handle(), nullptr);
   const std::string real = library("usr" + wheel + "cudnn/lib/" + kName);

@@ -607,7 +607,8 @@ TEST(ReadRows, HostileArchivesAreBounded) {
   std::vector<std::string> names;
   for (int i = 0; i < 20; ++i) names.push_back(fmt::format("a{}.npy", 10 + i));
   folder.write("bomb.npz", zip_of_copies(member, names));
-  EXPECT_TRUE(holds(why({folder.path() / "bomb.npz", "", false}), "unpacks to more than twice"));
+  EXPECT_TRUE(holds(why({folder.path() / "bomb.npz", "", false}),
+                    "with what it unpacks to, more than twice"));
 }
 
 // What is made of unpacked arrays counts with them.

@@ -466,6 +466,21 @@ TEST(Hdf5File, PathsFarBeyondTheFileAreRefused) {
   EXPECT_TRUE(holds(message_of<InputError>([&] { Hdf5Reader r(path); }), "take more than 64 MiB"));
 }
 
+// A group with too many names is as it should be, and no damage is spoken of.
+TEST(Hdf5File, TooManyObjectsOfOneGroupAreRefusedForThat) {
+  const TemporaryFolder folder;
+  const std::string path = made_hdf5(folder.in("many.h5"), [&](hid_t file) {
+    const hid_t group = H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    for (int i = 0; i < 100'001; ++i) {
+      ASSERT_GE(
+          H5Lcreate_hard(file, "g", group, std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT), 0);
+    }
+    H5Gclose(group);
+  });
+  EXPECT_TRUE(holds(message_of<InputError>([&] { Hdf5Reader r(path); }),
+                    "many.h5: more than 100000 objects; split the file"));
+}
+
 // Nested groups whose names are each short enough but whose path is not.
 TEST(Hdf5File, APathThatIsTooLongToAskForIsRefused) {
   const TemporaryFolder folder;

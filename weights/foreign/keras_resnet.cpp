@@ -1,6 +1,5 @@
 #include "weights/foreign/keras_resnet.h"
 
-#include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
 #include "weights/architectures/network_tensors.h"

@@ -150,7 +150,7 @@ void read_model_text(const std::string& text, const std::string& path, ModelDesc
     model.interpolation.resize(model.interpolation.size() - kAntialiasing.size());
   }
   fields.take("crop", model.crop);
-  std::string exif;
+  std::string exif = model.upright ? "turn" : "";
   fields.take("exif", exif);
   model.upright = exif == "turn";
 }

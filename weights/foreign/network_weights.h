@@ -24,7 +24,6 @@
 #include "weights/tensor_files/tensor_file.h"
 
 #include <cstdint>
-#include <optional>
 
 namespace rk {
 

@@ -8,7 +8,7 @@
 
 namespace rk {
 
-// Returns the text of <name>.py for `weights`, <name>.safetensors: at most 53 lines, or 58 if
+// Returns the text of <name>.py for `weights`, <name>.safetensors: at most 54 lines, or 58 if
 // torchvision has only the network's blocks (resnet20). Its last line is that of
 // signed_python() (weights/written_by.h).
 std::string torch_loader(const ModelDescription& model, const std::string& weights);

@@ -2,7 +2,6 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
-#include "engine/base/printable.h"
 #include "weights/architectures/network_tensors.h"
 #include "weights/architectures/registry.h"
 #include "weights/foreign/model_text.h"

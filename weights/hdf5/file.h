@@ -6,15 +6,15 @@
 // refuses, before anything is allocated: links other than hard links, virtual or external storage,
 // filters other than shuffle and deflate, data sets that claim more than 1 MiB and more than 1100
 // times the bytes stored for them, or more than 1 GiB and more than the file size, groups nested
-// deeper than 16, and paths of more than 64 MiB in total. Reading refuses chunks that inflate
-// beyond their declared size, and more than memory_for_file() in total, where each data set counts
-// in the type that it is read as. Every refusal is an InputError "<file>: <what>; <what to do>"; so
-// are a crash of the library and a timeout of 2 s of its CPU time (plus 1 s for each 8 MiB of the
-// file and of the data read). Plugins are never loaded. The library converts numbers (float64 to
-// float32 and so on), but a floating-point data set is never read as integers, nor text as numbers,
-// and an integer that does not fit is an error. Opaque elements whose attribute `dtype` says
-// bfloat16, as Keras writes them, are floating-point numbers. Writing builds the whole file in
-// memory; weights/atomic_file.h puts it on disk.
+// deeper than 16, more than 100,000 objects, and paths of more than 64 MiB in total. Reading
+// refuses chunks that inflate beyond their declared size, and more than memory_for_file() in total,
+// where each data set counts in the type that it is read as. Every refusal is an InputError
+// "<file>: <what>; <what to do>"; so are a crash of the library and a timeout of 2 s of its CPU
+// time (plus 1 s for each 8 MiB of the file and of the data read). Plugins are never loaded. The
+// library converts numbers (float64 to float32 and so on), but a floating-point data set is never
+// read as integers, nor text as numbers, and an integer that does not fit is an error. Opaque
+// elements whose attribute `dtype` says bfloat16, as Keras writes them, are floating-point numbers.
+// Writing builds the whole file in memory; weights/atomic_file.h puts it on disk.
 //
 // The HDF5 library is not thread-safe: only one thread at a time may use these classes, even for
 // different files, and a reader must not outlive the thread that created it.

@@ -258,12 +258,12 @@ struct Hdf5Reader::State {
     const auto ask_next = [&] {
       std::vector<Hdf5Box> boxes = batches.next();
       if (boxes.empty()) return;
+      ask_numbers<T>(path, boxes, rows.first);
       asked.push_back(std::move(boxes));
-      ask_numbers<T>(path, asked.back(), rows.first);
     };
-    // This process empties one slot while the parser fills the others.
-    for (std::size_t slot = 0; slot < Parser::kSlots; ++slot) ask_next();
     try {
+      // This process empties one slot while the parser fills the others.
+      for (std::size_t slot = 0; slot < Parser::kSlots; ++slot) ask_next();
       while (!asked.empty()) {
         const std::vector<Hdf5Box> boxes = std::move(asked.front());
         asked.pop_front();

@@ -1,8 +1,8 @@
 #include "weights/hdf5/survey.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 namespace rk {
@@ -20,11 +20,13 @@ struct Link {
   H5L_type_t type;
 };
 
-std::vector<Link> links_of(hid_t group) {
+// At most kMaxObjects; nullopt if there are more.
+std::optional<std::vector<Link>> links_of(hid_t group) {
+  constexpr herr_t kTooMany = 1;
   std::vector<Link> links;
   auto collect = [](hid_t, const char* name, const H5L_info_t* link, void* out) -> herr_t {
     auto& list = *static_cast<std::vector<Link>*>(out);
-    if (list.size() >= kMaxObjects) return -1;
+    if (list.size() >= kMaxObjects) return kTooMany;
     try {  // an exception must not travel through the C library
       list.push_back({name, link->type});
     } catch (...) {
@@ -33,9 +35,9 @@ std::vector<Link> links_of(hid_t group) {
     return 0;
   };
   hsize_t position = 0;
-  if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect, &links) < 0) {
-    throw std::runtime_error(hdf5_last_error());
-  }
+  const herr_t status = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect, &links);
+  if (status < 0) throw std::runtime_error(hdf5_last_error());
+  if (status == kTooMany) return std::nullopt;
   return links;
 }
 
@@ -60,18 +62,19 @@ void SurveyedHdf5::walk(const std::string& group, int depth) {
   }
   const Hdf5ObjectId id(H5Oopen(file.get(), group.c_str(), H5P_DEFAULT));
   if (!id.valid()) damaged(group);
-  std::vector<Link> links;
+  std::optional<std::vector<Link>> links;
   try {
     links = links_of(id.get());
   } catch (const std::runtime_error&) {
     damaged(group);
   }
-  for (const Link& link : links) path_bytes_ += group.size() + 1 + link.name.size();
+  if (!links) too_many();
+  for (const Link& link : *links) path_bytes_ += group.size() + 1 + link.name.size();
   if (path_bytes_ > kMaxPathBytes) {
     refuse("the paths in it take more than {} MiB; give its groups shorter names",
            kMaxPathBytes >> 20);
   }
-  for (const Link& link : links) {
+  for (const Link& link : *links) {
     const std::string path = (group == "/" ? "" : group) + "/" + link.name;
     if (link.type != H5L_TYPE_HARD) {
       refuse(
@@ -79,7 +82,7 @@ void SurveyedHdf5::walk(const std::string& group, int depth) {
           "data itself",
           printable(path));
     }
-    if (objects.size() >= kMaxObjects) refuse("more than {} objects; split the file", kMaxObjects);
+    if (objects.size() >= kMaxObjects) too_many();
     const Hdf5ObjectId object(H5Oopen(id.get(), link.name.c_str(), H5P_DEFAULT));
     if (!object.valid()) damaged(path);
     const H5I_type_t type = H5Iget_type(object.get());
@@ -94,6 +97,8 @@ void SurveyedHdf5::walk(const std::string& group, int depth) {
     }
   }
 }
+
+void SurveyedHdf5::too_many() const { refuse("more than {} objects; split the file", kMaxObjects); }
 
 void SurveyedHdf5::damaged(const std::string& path) const {
   const std::string reason = hdf5_last_error();

@@ -37,6 +37,7 @@ struct SurveyedHdf5 {
     fail<InputError>("{}: {}", printable(name), fmt::format(format, std::forward<Args>(args)...));
   }
   [[noreturn]] void damaged(const std::string& path) const;
+  [[noreturn]] void too_many() const;
 
  private:
   void walk(const std::string& group, int depth);

@@ -166,7 +166,9 @@ class Reader {
   void hold(std::uint64_t bytes) {
     held_ += bytes;
     if (held_ > memory_for_file(bytes_.size()) - bytes_.size() || held_ < bytes) {
-      refuse("unpacks to more than twice its size and 900 MB; no file that is read here does");
+      refuse(
+          "takes, with what it unpacks to, more than twice its size and 900 MB; no file that is "
+          "read here does");
     }
   }
 

@@ -1,4 +1,3 @@
-#include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/text_of.h"
 #include "weights/tensor_files/torch_file.h"

@@ -5,7 +5,6 @@
 #include "engine/base/integers.h"
 #include "engine/device/cuda/error.h"
 #include "engine/device/out_of_memory.h"
-#include "engine/driver/device.h"
 
 #include <cstdlib>
 #include <new>
