@@ -13,13 +13,15 @@ class ReorderNode : public Node {
       : Node(name), threads_(threads), x_(x), y_(y) {}
 
   std::string_view kind() const override { return "reordering of channels"; }
+  void choose_layouts(ChannelBlocks& blocks) override { blocks = {{x_.block}, y_.block}; }
 
   void forward() override {
     copy(x_, memory_.inputs[0].as<float>(), y_, memory_.output.as<float>(), false);
   }
   void backward() override {
-    copy(y_, memory_.output_gradient.as<float>(), x_, memory_.input_gradients[0].as<float>(),
-         memory_.uses[0].accumulate);
+    auto* dx = memory_.input_gradients[0].as<float>();
+    if (dx == nullptr) return;
+    copy(y_, memory_.output_gradient.as<float>(), x_, dx, memory_.uses[0].accumulate);
   }
 
  private:
