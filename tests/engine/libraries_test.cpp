@@ -49,6 +49,7 @@ TEST_F(CudaLibraries, WheelsOfThePythonInPathAreFoundAsItIsNamedAndAsItsLinksEnd
   EXPECT_EQ(load_library(kName, cuda_places({.path = path})).path(), real);
   const std::string named = library("venv" + wheel + "cudnn/lib/" + kName);
   EXPECT_EQ(load_library(kName, cuda_places({.path = path})).path(), named);
+  EXPECT_EQ(load_library(kName, cuda_places({.path = at("venv/bin")})).path(), named);
   // The environment that is active is not always the one whose python3 comes first.
   const std::string active = library("other" + wheel + "cu13/lib/" + kName);
   EXPECT_EQ(load_library(kName, cuda_places({.virtual_env = at("other"), .path = path})).path(),

@@ -178,6 +178,9 @@ TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
 TEST_F(ProbeImage, WrongUsageIsTwo) {
   const std::string image = (kGoldens / "files/rgb8.png").string();
   EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--image-size", "-1"}), 2);
+  // No network has a longer short side; with a random crop more than that overflowed.
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--resize", "8193"}), 2);
+  EXPECT_TRUE(holds(error_, "--resize: expected an integer of 0 to 8192, got 8193"));
   EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--input-std", "1", "1", "0"}), 2);
   EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--input-mean", "0.5,0.5"}), 2);
   EXPECT_TRUE(holds(error_, "--input-mean: give one number, or red,green,blue"));
