@@ -34,6 +34,7 @@ void require_equal_starts(ProcessGroup& processes, const ProcessStart& start) {
   require(start.data, "other training images", "let all read the same --data");
   require(start.held_out, "other held-out images", "let all read the same --data and --test-data");
   require(start.place, "another run to go on from", "let all have the same --out");
+  require(start.weights, "other weights", "let all read the same --weights");
   for (const auto& [name, value] : start.settings) {
     require(value, "another --" + name, "start all with the same flags, --recipe and --out");
   }

@@ -18,6 +18,7 @@ namespace rk {
 struct ProcessStart {
   std::string data, held_out;  // which images
   std::string place;           // in the run to resume from
+  std::string weights;         // the digest of their file; empty: random ones
   // By name, in the same order in all processes.
   std::vector<std::pair<std::string, std::string>> settings;
 };

@@ -154,6 +154,7 @@ void Trainer::begin(const Batch& batch) {
   try {
     step_->begin(step.labels, step.image_ids, step.result.rate);
   } catch (const InputError& error) {
+    if (in_flight_ > 0) finish_first();
     last_ = place_of(number);
     diverged(number, error.what());
   }

@@ -57,6 +57,13 @@ class DeviceError : public Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::kDevice, message) {}
 };
 
+// Memory that could not be had (exit code 5). The message ends where run_program() adds with which
+// flags its command takes less.
+class OutOfMemory : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 // What was under way on the device failed (exit code 5). It carries out nothing more for this
 // process, so that this is no DeviceError: whoever does without what the device refuses must not go
 // on.

@@ -20,9 +20,9 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const std::size_t alignment = large ? kHugePage : kAlignment;
   data_ = std::aligned_alloc(alignment, round_up(bytes, alignment));
   if (data_ == nullptr) {
-    fail<DeviceError>(
-        "out of memory: {} MiB were asked for; end what else runs here, raise the limit (ulimit "
-        "-v), or take less at a time (train: --chunk, --batch, --eval-batch; eval: --batch)",
+    fail<OutOfMemory>(
+        "out of memory: {} MiB were asked for; end what else runs here or raise the limit (ulimit "
+        "-v)",
         bytes >> 20);
   }
   // Advice only: where huge pages are off the call changes nothing.

@@ -5,8 +5,12 @@
 
 namespace rk {
 
-CapturedWork::CapturedWork(const Context& context, bool captures, std::function<void()> work)
-    : context_(context), captures_(captures && context.on_gpu()), work_(std::move(work)) {}
+CapturedWork::CapturedWork(const Context& context, bool captures, std::function<void()> work,
+                           Agree agree)
+    : context_(context),
+      captures_(captures && context.on_gpu()),
+      work_(std::move(work)),
+      agree_(std::move(agree)) {}
 
 void CapturedWork::run(std::int64_t sizes) {
   if (ran_with_ != sizes) {
@@ -23,15 +27,19 @@ void CapturedWork::run(std::int64_t sizes) {
 }
 
 void CapturedWork::capture() {
+  std::string why = "another process cannot";
   try {
     graph_ = std::make_unique<CudaGraph>(context_.cuda(), work_);
   } catch (const DeviceError& error) {
-    captures_ = false;
-    note(
-        fmt::format("the step cannot be captured: {}; its kernels are started one by one, as with "
-                    "--graph off",
-                    error.what()));
+    why = error.what();
   }
+  if (agree_(graph_ != nullptr)) return;
+  graph_.reset();
+  captures_ = false;
+  note(
+      fmt::format("the step cannot be captured: {}; its kernels are started one by one, as with "
+                  "--graph off",
+                  why));
 }
 
 }  // namespace rk

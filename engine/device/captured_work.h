@@ -15,8 +15,12 @@ namespace rk {
 
 class CapturedWork {
  public:
-  // captures: whether to capture at all. If a capture fails, run() stops trying.
-  CapturedWork(const Context& context, bool captures, std::function<void()> work);
+  // Gets whether this process could capture the work; returns whether all could that share it.
+  using Agree = std::function<bool(bool captured)>;
+
+  // captures: whether to capture at all. If a capture fails, run() stops trying, in all processes:
+  // of a collective, NCCL lets either all replay it or none.
+  CapturedWork(const Context& context, bool captures, std::function<void()> work, Agree agree);
 
   // sizes: a number that identifies all that the work depends on apart from memory contents. The
   // first run with new sizes is never captured, because it may load kernels, which a capture
@@ -30,6 +34,7 @@ class CapturedWork {
   const Context& context_;
   bool captures_;
   std::function<void()> work_;
+  Agree agree_;
   std::int64_t ran_with_ = -1;  // sizes of the last run that was not a replay; -1: none yet
   std::unique_ptr<CudaGraph> graph_;
 };

@@ -10,8 +10,7 @@ std::string gibibytes(std::int64_t bytes) {
 
 std::string out_of_memory(std::int64_t asked, std::int64_t free, std::int64_t total) {
   return fmt::format(
-      "the GPU is out of memory: {} asked for, {} of {} free; take less at a time (train: "
-      "--chunk, --batch, --eval-batch; eval: --batch) or end what else runs on the GPU "
+      "the GPU is out of memory: {} asked for, {} of {} free; end what else runs on it "
       "(nvidia-smi)",
       gibibytes(asked), gibibytes(free), gibibytes(total));
 }

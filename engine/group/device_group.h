@@ -14,7 +14,9 @@
 //   group.finish_all_reduces();  // before the optimizer
 //
 // All calls may be captured in a CUDA graph; finish_all_reduces() must be in the same graph as its
-// begin_all_reduce() calls. NCCL fixes the order of additions for a machine and a number of GPUs. A
+// begin_all_reduce() calls, and of several processes either all replay such a graph or none does.
+// All get the same sums, to the bit. In which order NCCL adds depends on the machine, the number of
+// GPUs and its version; where switches of NVLink add (NCCL_ALGO without ^NVLS), also on the run. A
 // single process has a group too, which exchanges nothing.
 #pragma once
 

@@ -51,19 +51,15 @@ void fill_with_noise(const Context& context, void* device, std::int64_t count, D
   CounterRandom random(0, stream, 0);
   const std::int64_t made = std::min(count, kPeriod);
   const PinnedBuffer host(static_cast<std::size_t>(made) * size_of(type));
-  const auto next = [&] { return static_cast<float>(random.uniform(-1.0, 1.0)); };
-  switch (type) {
-    case DType::kFloat16:
-      std::generate_n(host.as<Float16>(), made, [&] { return Element<Float16>::narrow(next()); });
-      break;
-    case DType::kBfloat16:
-      std::generate_n(host.as<Bfloat16>(), made, [&] { return Element<Bfloat16>::narrow(next()); });
-      break;
-    case DType::kUint8:
-      std::generate_n(host.as<std::uint8_t>(), made,
-                      [&] { return static_cast<std::uint8_t>(random.uniform(0.0, 256.0)); });
-      break;
-    default: std::generate_n(host.as<float>(), made, next);
+  if (type == DType::kUint8) {
+    std::generate_n(host.as<std::uint8_t>(), made,
+                    [&] { return static_cast<std::uint8_t>(random.uniform(0.0, 256.0)); });
+  } else {
+    with_type(type, [&]<class T>() {
+      std::generate_n(host.as<T>(), made, [&] {
+        return Element<T>::narrow(static_cast<float>(random.uniform(-1.0, 1.0)));
+      });
+    });
   }
   auto* bytes = static_cast<std::byte*>(device);
   const std::size_t filled = static_cast<std::size_t>(made) * size_of(type);
@@ -74,15 +70,10 @@ void fill_with_noise(const Context& context, void* device, std::int64_t count, D
 
 double relative_error(const Context& context, const void* got, const void* expected,
                       std::int64_t count, DType type) {
-  const auto compare = [&]<class T>() {
+  return with_type(type, [&]<class T>() {
     return relative_error(context, static_cast<const T*>(got), static_cast<const T*>(expected),
                           count);
-  };
-  switch (type) {
-    case DType::kFloat16: return compare.template operator()<Float16>();
-    case DType::kBfloat16: return compare.template operator()<Bfloat16>();
-    default: return compare.template operator()<float>();
-  }
+  });
 }
 
 std::vector<double> time_replays(const Context& context,

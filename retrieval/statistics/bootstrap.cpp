@@ -10,8 +10,10 @@
 #include "retrieval/statistics/student.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::size_t kOthers = 3;  // R-precision, MAP@R, mAP
 constexpr std::int64_t kFewUnits = 10;
+constexpr std::int64_t kFewApart = 5;
 
 // The units that are drawn, queries or classes, each as the sums of its queries' values.
 struct Units {
@@ -94,9 +97,14 @@ void take_means(const Units& units, const std::vector<std::uint32_t>& times, std
   for (std::size_t m = 0; m < units.metrics; ++m) means[m][resample] = sums[m] / queries;
 }
 
-// See RankIntervals::fewest_apart.
-std::int64_t fewest_apart(const Units& units) {
-  std::int64_t fewest = units.count();
+std::string name_of(std::size_t metric, std::span<const std::int64_t> recall_at) {
+  if (metric < recall_at.size()) return fmt::format("R@{}", recall_at[metric]);
+  return std::array{"R-Precision", "MAP@R", "mAP"}[metric - recall_at.size()];
+}
+
+// See RankIntervals::near_ends.
+std::vector<std::string> near_ends(const Units& units, std::span<const std::int64_t> recall_at) {
+  std::vector<std::string> names;
   for (std::size_t m = 0; m < units.metrics; ++m) {
     std::int64_t above = 0, below = 0;
     for (std::size_t u = 0; u < units.queries.size(); ++u) {
@@ -104,9 +112,9 @@ std::int64_t fewest_apart(const Units& units) {
       above += sum != 0;
       below += sum != units.queries[u];
     }
-    fewest = std::min({fewest, above, below});
+    if (std::min(above, below) < kFewApart) names.push_back(name_of(m, recall_at));
   }
-  return fewest;
+  return names;
 }
 
 // Which quantiles of the means are the ends; see bootstrap.h.
@@ -146,7 +154,6 @@ RankIntervals intervals(const Context& context, const Units& units, std::size_t 
   std::vector<Interval> all(units.metrics, {kUndefined, kUndefined});
   RankIntervals out;
   out.units = units.count();
-  out.fewest_apart = fewest_apart(units);
   if (units.count() > 1) {
     const double share = outer_share(options.confidence, units.count());
     out.resamples = options.resamples > 0 ? options.resamples : enough_resamples(share);
@@ -192,19 +199,20 @@ std::string remark_on_few(const RankIntervals& intervals, const std::string& ove
 }
 
 std::string remark_on_ends(const RankIntervals& intervals, const std::string& over) {
-  constexpr std::int64_t kFewApart = 5;
-  if (intervals.units < kFewUnits || intervals.fewest_apart >= kFewApart) return "";
-  return fmt::format(
-      "of some metric, {} of the {} {} are not at its end, 0 or 1: its interval is too narrow",
-      intervals.fewest_apart == 0 ? "none" : fmt::format("only {}", intervals.fewest_apart),
-      intervals.units, over);
+  if (intervals.units < kFewUnits || intervals.near_ends.empty()) return "";
+  const bool one = intervals.near_ends.size() == 1;
+  return fmt::format("{}: fewer than {} of the {} {} keep {} from 0 or 1; {} too narrow",
+                     fmt::join(intervals.near_ends, ", "), kFewApart, intervals.units, over,
+                     one ? "it" : "them", one ? "its interval is" : "their intervals are");
 }
 
 RankIntervals bootstrap(const Context& context, const PerQuery& queries,
                         std::span<const std::int64_t> recall_at, const BootstrapOptions& options) {
   check(queries, options);
-  return intervals(context, make_units(queries, nullptr, recall_at, options.classes),
-                   recall_at.size(), options);
+  const Units units = make_units(queries, nullptr, recall_at, options.classes);
+  RankIntervals out = intervals(context, units, recall_at.size(), options);
+  out.near_ends = near_ends(units, recall_at);
+  return out;
 }
 
 RankIntervals bootstrap_difference(const Context& context, const PerQuery& a, const PerQuery& b,

@@ -49,8 +49,8 @@ struct RankIntervals {
   int resamples = 0;
   double outside = 0;  // means expected outside of each end; below 1 the ends are the outermost
                        // means, and too near
-  // Of the metric with the fewest, the units that keep it from 0 or from 1, whichever are fewer.
-  std::int64_t fewest_apart = 0;
+  // The metrics that fewer than five units keep from 0 or from 1; not of differences.
+  std::vector<std::string> near_ends = {};
 };
 
 // What is to be said of intervals over so few units ("classes" or "queries"), or with so few means

@@ -379,6 +379,32 @@ TEST_F(GpuStepTest, DivergenceIsThatOfItsOwnBatchWhenTheNextStepHasBegun) {
   }
 }
 
+// A batch that cannot be begun leaves the step in front of it, which is under way, to be saved.
+TEST_F(GpuStepTest, ABatchThatIsRefusedEndsBehindTheStepUnderWay) {
+  const TrainerOptions options = options_of("nsl", BatchNormMode::kRunning);
+  const NoiseBatch first(kBatch, kSize, 0), second(kBatch, kSize, 1);
+  const Context gpu = gpu_context();
+  Trainer expected(gpu, options), got(gpu, options);
+  expected.step(first.get());
+  expected.download();
+  Batch bad = second.get();
+  std::vector<std::int64_t> labels(bad.labels.begin(), bad.labels.end());
+  labels[3] = options.classes;
+  bad.labels = labels;
+  EXPECT_FALSE(got.advance(first.get()));
+  std::string said;
+  try {
+    got.advance(bad);
+  } catch (const DivergedError& error) {
+    said = error.what();
+  }
+  EXPECT_TRUE(holds(said, "in step 2"));
+  EXPECT_TRUE(holds(said, "labels: row 3 holds 4, but there are 4 proxies"));
+  EXPECT_EQ(got.steps(), 1);
+  got.download();
+  EXPECT_TRUE(std::ranges::equal(expected.parameters().values(), got.parameters().values()));
+}
+
 // A proxy that is finite but larger than a loss accepts has a finite loss and gradient. Even so, no
 // step may be made on it, nor on the batch behind it.
 TEST_F(GpuStepTest, AProxyThatIsTooLargeChangesNothing) {

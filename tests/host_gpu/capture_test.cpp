@@ -1,12 +1,16 @@
 // A step that cannot be captured must run all the same.
+#include "engine/base/integers.h"
 #include "tests/host_gpu/cuda/stream.h"
 #include "tests/support/heard_notes.h"
 #include "tests/support/messages.h"
+#include "tests/support/thread_group.h"
 #include "tests/training/noise_batch.h"
 #include "training/trainer.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -36,6 +40,33 @@ TEST_F(CaptureTest, AStepThatCannotBeCapturedIsStartedKernelByKernel) {
   ASSERT_EQ(notes_.lines.size(), 1U);
   EXPECT_TRUE(holds(notes_.lines[0], "cannot be captured"));
   EXPECT_EQ(got, trained(false));
+}
+
+// Of two processes, the second captures its step; it must not replay what the first cannot.
+TEST(CaptureOfSeveral, AllReplayOrNone) {
+  const HeardNotes notes;
+  std::array<std::vector<float>, 2> got;
+  ThreadGroup::run(2, [&](ProcessGroup& processes) {
+    host_gpu::refuse_captures(processes.first());
+    TrainerOptions options = small_trainer("fastap", 8);
+    options.processes = &processes;
+    const Context gpu(1, Device{.cuda = true});
+    Trainer trainer(gpu, options);
+    for (std::uint32_t s = 0; s < 3; ++s) {
+      trainer.step(NoiseBatch(8, 16, s).part(processes.rank(), 2));
+      EXPECT_FALSE(trainer.train_step().captured());
+    }
+    trainer.download();
+    got[at(processes.rank())].assign(trainer.parameters().values().begin(),
+                                     trainer.parameters().values().end());
+  });
+  EXPECT_EQ(got[0], got[1]);
+  ASSERT_EQ(notes.lines.size(), 2U);
+  EXPECT_EQ(std::ranges::count_if(notes.lines,
+                                  [](const std::string& line) {
+                                    return bool{holds(line, "another process cannot")};
+                                  }),
+            1);
 }
 
 }  // namespace

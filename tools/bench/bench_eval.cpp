@@ -106,6 +106,7 @@ class BenchEval final : public Command {
   }
 
   bool runs_on_cuda() const override { return true; }
+  const char* less_memory() const override { return "--n, --dim, --gallery"; }
 
   void run(const CommonOptions& common) override {
     if (classes_ == 0) classes_ = std::max<std::int64_t>(1, n_ * kSopClasses / kSopRows);

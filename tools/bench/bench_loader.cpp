@@ -72,6 +72,7 @@ class BenchLoader final : public Command {
         .check(one_of(precision_names()));
   }
   bool runs_on_cuda() const override { return true; }
+  const char* less_memory() const override { return "--batch, --cache"; }
 
   void run(const CommonOptions& common) override {
     workers_ = loading_threads(workers_);

@@ -15,6 +15,7 @@
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/common/loss_file.h"
+#include "tools/common/loss_notes.h"
 
 #include <fmt/format.h>
 
@@ -93,6 +94,7 @@ class BenchLoss final : public Command {
   }
 
   bool runs_on_cuda() const override { return true; }
+  const char* less_memory() const override { return "--n, --memory, --dim"; }
 
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
@@ -103,9 +105,7 @@ class BenchLoss final : public Command {
       fail<UsageError>("--memory: {} has no gallery that it could add to; leave it out",
                        spec.entry->name);
     }
-    for (const std::string& line : spec.without_effect) {
-      note(fmt::format("--loss {}: {}", loss_, line));
-    }
+    for (const std::string& line : loss_notes(spec, loss_)) note(line);
     const LossData<float> data = make_data(*spec.entry, n_, memory_, dim_, per_class_, common.seed);
     const Context context(common.threads, device_of(common));
     report(common, context, spec, measure(context, spec, data));

@@ -3,6 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/integers.h"
+#include "engine/base/note.h"
 #include "engine/base/parallel.h"
 #include "engine/base/random.h"
 #include "losses/registry.h"
@@ -12,6 +13,7 @@
 #include "tools/bench/work_timer.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
+#include "tools/common/loss_notes.h"
 
 #include <fmt/format.h>
 
@@ -31,12 +33,14 @@ class BenchRank final : public Command {
   }
 
   bool runs_on_cuda() const override { return true; }
+  const char* less_memory() const override { return "--n"; }
 
   void run(const CommonOptions& common) override {
     const LossSpec spec = parse_loss(loss_);
     if (spec.entry->kind != LossKind::kScores) {
       fail<UsageError>("bench rank: {} ranks no scores; use `bench loss`", spec.entry->name);
     }
+    for (const std::string& line : loss_notes(spec, loss_)) note(line);
     const Context context(common.threads, device_of(common));
     const int threads = context.threads();
     const auto size = static_cast<std::size_t>(n_);

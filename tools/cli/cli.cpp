@@ -96,6 +96,7 @@ void resolve_device(CommonOptions& common, const Command& command) {
 }
 
 void begin(CommonOptions& common, const Command& command) {
+  common.less_memory = command.less_memory();
   common.quiet ? send_notes(nullptr)
                : send_notes([names = ProgramNames(common.program)](const std::string& line) {
                    tell("note: {}", names.in_advice(line));
@@ -132,8 +133,14 @@ bool reader_is_gone() {
   return ::poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
+int report_out_of_memory(std::string_view message, const CommonOptions& common) {
+  const std::string less =
+      common.less_memory.empty() ? "" : ", or take less at a time: " + common.less_memory;
+  return report(fmt::format("{}{}", message, less), static_cast<int>(ExitCode::kDevice));
+}
+
 // Runs `work` and turns whatever it throws into a line and an exit code.
-int guarded(const ProgramNames& names, const std::function<void()>& work) {
+int guarded(const CommonOptions& common, const std::function<void()>& work) {
   try {
     work();
     // A result that did not reach its reader is not a result: `eval > /full/disk` must not be 0.
@@ -148,13 +155,14 @@ int guarded(const ProgramNames& names, const std::function<void()>& work) {
     return 128 + SIGPIPE;  // `... | head`: as other programs end
   } catch (const Interrupted& error) {
     return report(error.what(), interrupted_exit_code(), "");  // requested, so not an error
+  } catch (const OutOfMemory& error) {
+    return report_out_of_memory(error.what(), common);
   } catch (const Error& error) {
-    return report(names.in_advice(error.what()), static_cast<int>(error.exit_code()));
+    return report(ProgramNames(common.program).in_advice(error.what()),
+                  static_cast<int>(error.exit_code()));
   } catch (const std::bad_alloc&) {
-    return report(
-        "out of memory; end what else runs here, raise the limit (ulimit -v), or take less at a "
-        "time (train: --chunk, --batch; eval: --batch)",
-        static_cast<int>(ExitCode::kDevice));
+    return report_out_of_memory(
+        "out of memory; end what else runs here or raise the limit (ulimit -v)", common);
   } catch (const std::filesystem::filesystem_error& error) {
     return report(fmt::format("{}: {}; see that it exists and may be used", error.path1().string(),
                               error.code().message()),
@@ -177,8 +185,8 @@ void hold_standard_streams() {
   }
 }
 
-int run_as_program(const std::string& program, const std::function<void()>& work) {
-  return guarded(ProgramNames(program), [&] {
+int run_as_program(const CommonOptions& common, const std::function<void()>& work) {
+  return guarded(common, [&] {
     hold_standard_streams();
     install_signal_handlers();
     set_parser_interruption(stop_if_interrupted);
@@ -227,7 +235,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
   command->add_options(flags);
   add_common(flags, *command, common);
   std::unique_ptr<ProcessGroup> group;
-  int code = run_as_program(common.program, [&] {
+  int code = run_as_program(common, [&] {
     // Before parsing, so that one of them alone reports what is wrong with the flags.
     if (command->shares_work()) group = join_process_group();
     try {
@@ -254,7 +262,7 @@ int run_program(int argc, const char* const* argv, const std::string& descriptio
     sub.command->add_options(flags);
     add_common(flags, *sub.command, common);
   }
-  return run_as_program(common.program, [&] {
+  return run_as_program(common, [&] {
     if (!line.parse(argc, argv)) return;
     for (Subcommand& sub : subcommands) {
       if (!line.chose(sub.name)) continue;

@@ -30,6 +30,7 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   ProcessGroup* processes = nullptr;  // set for commands that share their work
+  std::string less_memory;            // the command's flags that take less
 };
 
 // The program that reads a result through a pipe has ended: run_program() says nothing and returns
@@ -56,6 +57,8 @@ class Command {
   // A folder that run() makes if it is missing, in which --json may be, as flags name it; empty:
   // none.
   virtual std::string makes_folder() const { return ""; }
+  // The flags whose smaller values take less memory; empty: none.
+  virtual const char* less_memory() const { return ""; }
   // Whether several processes may share the work. If not, each process does all of it.
   virtual bool shares_work() const { return false; }
 };

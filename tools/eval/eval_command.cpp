@@ -51,6 +51,7 @@ class Eval final : public Command {
   }
 
   bool runs_on_cuda() const override { return true; }
+  const char* less_memory() const override { return "--batch"; }
   const char* verbose_help() const override { return "also what time, memory and work it took"; }
 
   void run(const CommonOptions& common) override {

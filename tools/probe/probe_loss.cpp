@@ -8,6 +8,7 @@
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
+#include "tools/common/loss_notes.h"
 #include "tools/common/normalized_loss.h"
 #include "tools/common/row_lengths.h"
 #include "weights/atomic_file.h"
@@ -73,9 +74,7 @@ class ProbeLoss final : public Command {
     check_outputs({{"--out", out_, FileKind::kLoss}, {"--json", common.json, FileKind::kJson}},
                   files(), common.force);
     const LossSpec spec = parse_loss(loss_);
-    for (const std::string& line : spec.without_effect) {
-      note(fmt::format("--loss {}: {}", loss_, line));
-    }
+    for (const std::string& line : loss_notes(spec, loss_)) note(line);
     const LossKind kind = spec.entry->kind;
     if (kind == LossKind::kScores && !labels_.empty()) {
       fail<UsageError>("--labels {}: {} reads scores and targets, no labels; leave it out", labels_,

@@ -50,6 +50,7 @@ class Train final : public Command {
  public:
   void add_options(Flags& flags) override { add_train_options(flags, table_, settings_); }
   bool runs_on_cuda() const override { return true; }
+  const char* less_memory() const override { return "--chunk, --batch, --eval-batch"; }
   std::string makes_folder() const override { return settings_.out; }
   bool shares_work() const override { return true; }
   const char* quiet_help() const override {
@@ -115,7 +116,7 @@ class Train final : public Command {
     start.open_batch = !table_.given("batch") && !start.checkpoint;
     start.open_chunk = !table_.given("batch") && !table_.given("chunk");
     // Early; TrainRun checks the shares of all processes, and an open batch once it is final.
-    if (!start.open_batch) check_shares(settings_, 1, 0);
+    if (!start.open_batch) check_shares(settings_, 1, 0, false);
   }
 
   // Who has named none, in a recipe either, may not know that there are others.

@@ -45,15 +45,15 @@ void fit_batch(TrainSettings& settings, const Dataset& data, const ProcessGroup&
   settings.batch = most;
 }
 
-// In all processes; before the first calls that all must make alike. checkpoint: null for a new
-// run, of which `run` has the data.
-void require_same_start(ProcessGroup& processes, const RunState& run, const Checkpoint* checkpoint,
+// In all processes; before the first calls that all must make alike. run: has the data.
+void require_same_start(ProcessGroup& processes, const RunState& run, const RunStart& from,
                         const SettingTable& table) {
   ProcessStart start;
   start.data = run.data;
   start.held_out = run.held_out;
-  const RunState place = checkpoint != nullptr ? checkpoint->run() : RunState{};
+  const RunState place = from.checkpoint ? from.checkpoint->run() : RunState{};
   start.place = fmt::format("{} {} {}", place.epoch, place.batch, place.step);
+  if (from.weights) start.weights = from.weights->sha256();
   // May differ between machines: where files lie, and what only changes how fast the same is
   // computed, but for the last bits that plans change.
   const std::set<std::string> own = {"data",    "test-data", "weights", "plans",
@@ -107,11 +107,12 @@ TrainSetup::TrainSetup(const Context& context, const CommonOptions& common, Trai
   new_run.data = data.identity();
   new_run.held_out = held_out != nullptr ? held_out->identity() : "nothing";
   if (held_out != nullptr) new_run.held_out_classes = held_out->class_names();
-  require_same_start(processes, new_run, start.checkpoint.get(), table);
+  require_same_start(processes, new_run, start, table);
   const auto classes = static_cast<std::int64_t>(data.classes().size());
   sampler = make_sampler(sampler_spec(settings), data, settings.batch, common.seed,
                          settings.batches, processes.size());
-  check_shares(settings, processes.size(), classes);
+  const bool in_epoch = start.checkpoint != nullptr && start.checkpoint->run().batch > 0;
+  check_shares(settings, processes.size(), classes, in_epoch);
   share = make_batch_share(*sampler, processes.rank(), processes.size());
   TrainerOptions options =
       trainer_options(settings, common.seed, sampler->batches_per_epoch(), classes);

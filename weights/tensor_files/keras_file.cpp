@@ -13,7 +13,7 @@
 namespace rk {
 namespace {
 
-const std::string kModelWeights = "/model_weights/";  // in a file of a whole model
+const std::string kModelWeights = "/model_weights";  // in a file of a whole model
 
 StoredTensor tensor_of(std::vector<float> values, std::vector<std::int64_t> dims) {
   StoredTensor tensor;
@@ -50,8 +50,7 @@ TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
   if (hdf5.text_attribute("/", "format") == kCheckpointFormat) {
     fail<InputError>(
         "{}: is a checkpoint whose seal is gone: another program opened it for writing; use "
-        "another "
-        "copy, and open copies for reading (h5py: mode 'r')",
+        "another copy, and open copies for reading (h5py: mode 'r')",
         printable(name));
   }
   TensorFile file;
@@ -63,15 +62,14 @@ TensorFile read_hdf5(std::span<const std::byte> bytes, const std::string& name,
   const bool embeddings = holds("/embeddings") && holds("/labels");
   file.kind = embeddings ? TensorFile::Kind::kEmbeddings : TensorFile::Kind::kKeras;
   file.format = embeddings ? "HDF5 embeddings" : "Keras HDF5";
-  const bool whole_model = hdf5.has("/model_weights");
+  const bool whole_model = hdf5.has(kModelWeights);
   const std::string root = whole_model ? kModelWeights : "/";
   for (const char* attribute : {"keras_version", "backend"}) {
-    const std::string group = whole_model ? "/model_weights" : "/";
-    if (const auto text = hdf5.text_attribute(group, attribute)) file.metadata[attribute] = *text;
+    if (const auto text = hdf5.text_attribute(root, attribute)) file.metadata[attribute] = *text;
   }
   std::vector<std::string> left;
-  for (const std::string& path : hdf5.datasets(whole_model ? "/model_weights" : "/")) {
-    const std::string tensor = layer_name(hdf5, path, root.size());
+  for (const std::string& path : hdf5.datasets(root)) {
+    const std::string tensor = layer_name(hdf5, path, whole_model ? root.size() + 1 : 1);
     if (std::string why = hdf5.unread(path); !why.empty()) {
       left.push_back(printable(tensor));
       file.unread[tensor] = std::move(why);

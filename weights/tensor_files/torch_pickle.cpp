@@ -328,6 +328,13 @@ std::optional<std::int64_t> pickled_integer(const PickleNode& node) {
   return node.integer;
 }
 
+bool is_big_endian(const Pickle& sys_info) {
+  for (const auto& [key, value] : sys_info.root().pairs) {
+    if (key->text == "little_endian") return value->integer == 0;
+  }
+  return false;
+}
+
 StoredTensor view_of(const TorchStorage& storage, const std::vector<std::int64_t>& dims,
                      const std::vector<std::int64_t>& strides, std::int64_t offset,
                      const std::string& tensor, const std::string& file) {

@@ -32,6 +32,9 @@ std::optional<std::size_t> torch_item_bytes(const std::string& global);
 // The integer of a node; nullopt if the node is not an integer or the value does not fit.
 std::optional<std::int64_t> pickled_integer(const PickleNode& node);
 
+// What sys_info, a dictionary, says of the machine that saved the file; false if it says nothing.
+bool is_big_endian(const Pickle& sys_info);
+
 // The view of a storage with dims, strides and offset in elements; throws InputError unless every
 // element lies in the storage.
 StoredTensor view_of(const TorchStorage& storage, const std::vector<std::int64_t>& dims,

@@ -69,13 +69,6 @@ StorageName storage_name(const PickleNode& node, const std::string& name) {
   return out;
 }
 
-bool is_big_endian(const Pickle& system) {
-  for (const auto& [key, value] : system.root().pairs) {
-    if (key->text == "little_endian") return value->integer == 0;
-  }
-  return false;
-}
-
 }  // namespace
 
 bool is_torch_stream(std::span<const std::byte> bytes) {

@@ -20,7 +20,7 @@ class TarFile {
       : entries_(std::move(entries)), owner_(std::move(owner)), name_(name) {}
 
   TensorFile read() {
-    read_system();
+    big_endian_ = is_big_endian(Pickle(member("sys_info").bytes, name_));
     read_storages();
     read_tensors();
     TensorFile file;
@@ -44,13 +44,6 @@ class TarFile {
              "', so none of torch.save(); give a file of weights");
     }
     return found->second;
-  }
-
-  void read_system() {
-    const Pickle system(member("sys_info").bytes, name_);
-    for (const auto& [key, value] : system.root().pairs) {
-      if (key->text == "little_endian") big_endian_ = value->integer == 0;
-    }
   }
 
   std::int64_t count(ByteCursor& cursor) const {

@@ -60,7 +60,7 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
     std::size_t free = 0;
     std::size_t total = 0;
     check_cuda(cudaMemGetInfo(&free, &total), "device memory");
-    throw DeviceError(out_of_memory(static_cast<std::int64_t>(bytes),
+    throw OutOfMemory(out_of_memory(static_cast<std::int64_t>(bytes),
                                     static_cast<std::int64_t>(free),
                                     static_cast<std::int64_t>(total)));
   }

@@ -11,7 +11,7 @@
 namespace rk::host_gpu {
 namespace {
 
-std::atomic<bool> captures_refused = false;
+thread_local bool captures_refused = false;
 
 // Of the streams that this thread made.
 thread_local std::vector<std::weak_ptr<Queue>> queues;

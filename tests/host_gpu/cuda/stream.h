@@ -88,7 +88,7 @@ namespace rk::host_gpu {
 // Adds to what wait_for_all() waits for.
 void keep(const std::shared_ptr<Queue>& queue);
 
-// From now on every capture fails, or none does.
+// From now on every capture of this thread fails, or none does.
 void refuse_captures(bool refuse);
 bool captures_are_refused();
 

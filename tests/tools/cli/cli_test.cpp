@@ -37,6 +37,7 @@ class Fake : public Command {
     flags.add("--cache", cache_, "MiB to keep").check(in_range(0, 1 << 30));
   }
   void run(const CommonOptions& common) override { work_(common); }
+  const char* less_memory() const override { return "--batch, --cache"; }
 
  private:
   std::function<void(const CommonOptions&)> work_;
@@ -346,6 +347,7 @@ TEST(Cli, EveryFailureHasItsCode) {
       {[] { throw DivergedError("x"); }, 4},
       {[] { throw DeviceError("x"); }, 5},
       {[] { throw DeviceFault("x"); }, 5},
+      {[] { throw OutOfMemory("x"); }, 5},
       {[] { throw std::bad_alloc(); }, 5},
       {[] { throw std::runtime_error("x"); }, 1},
       {[] { throw Interrupted("x"); }, 130},
@@ -357,6 +359,19 @@ TEST(Cli, EveryFailureHasItsCode) {
     EXPECT_EQ(result.err.starts_with("error: "), code != 130) << result.err;
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
   }
+}
+
+// Of every failure to get memory, wherever it is met.
+TEST(Cli, WithoutMemoryTheCommandsOwnFlagsAreNamed) {
+  const auto said = [](const std::function<void()>& work) {
+    return run({"--data", "x"}, [&work](const CommonOptions&) { work(); }).err;
+  };
+  const std::string advice = ", or take less at a time: --batch, --cache\n";
+  EXPECT_EQ(said([] { throw OutOfMemory("2 MiB were asked for; wait"); }),
+            "error: 2 MiB were asked for; wait" + advice);
+  EXPECT_EQ(
+      said([] { throw std::bad_alloc(); }),
+      "error: out of memory; end what else runs here or raise the limit (ulimit -v)" + advice);
 }
 
 TEST(Cli, WhatAnotherProcessReportsIsNotReportedTwice) {

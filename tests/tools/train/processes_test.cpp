@@ -274,6 +274,29 @@ TEST_F(TrainProcesses, DataAndRunsThatDifferAreRefused) {
       run(together(joined(goes_on, {"--resume", "auto"}), on("all", "elsewhere")));
   EXPECT_EQ(resumed.code, 3) << resumed.err;
   EXPECT_TRUE(holds(resumed.err, "process 1 has another run to go on from than process 0"));
+  const auto from = [&](const char* run) {
+    return with_flags(on("all", "new"), {"--weights", in(std::string(run) + "/last.h5")});
+  };
+  ASSERT_EQ(run(with_flags(on("all", "other"), {"--epochs", "1", "--seed", "1"})).code, 0);
+  const Finished weights = run(together(from("begun"), from("other")));
+  EXPECT_EQ(weights.code, 3) << weights.err;
+  EXPECT_TRUE(holds(weights.err, "process 1 has other weights than process 0; let all read the"));
+  EXPECT_FALSE(fs::exists(in("new")));
+}
+
+// The rest of an epoch is shared by as many as can share its batches, not made of other ones.
+TEST_F(TrainProcesses, WhoCannotShareTheRestOfAnEpochIsToldHowManyCan) {
+  const Finished stopped =
+      run(second_fails(shared_by(1, "run", with_pictures({"--epochs", "2", "--batches", "8"})),
+                       fmt::format("s{}", SIGUSR1)));
+  ASSERT_EQ(stopped.code, 128 + SIGUSR1) << stopped.err;
+  ASSERT_GT(Checkpoint(in("run/last.h5")).run().batch, 0);
+  const Finished three = run(joined(mpiexec(3), resuming("run")));
+  EXPECT_EQ(three.code, 2) << three.err;
+  EXPECT_TRUE(holds(three.err,
+                    "--batch 16: cannot be shared equally by 3 processes; start 2 until the epoch "
+                    "is done"));
+  EXPECT_EQ(run(joined(mpiexec(2), resuming("run"))).code, 0);
 }
 
 // The gradients of other shares are added up in another order.

@@ -2,6 +2,7 @@
 
 #include "engine/base/english.h"
 #include "engine/base/error.h"
+#include "engine/base/note.h"
 #include "engine/device/precision.h"
 #include "engine/system/signals.h"
 #include "layers/networks/network.h"
@@ -17,6 +18,7 @@
 #include "tools/cli/messages.h"
 #include "tools/cli/output_files.h"
 #include "tools/cli/progress.h"
+#include "tools/common/loss_notes.h"
 #include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
 
@@ -73,6 +75,7 @@ class BenchStep final : public Command {
         "computed their neighbours' batch norm, where cuDNN can");
   }
   bool runs_on_cuda() const override { return true; }
+  const char* less_memory() const override { return "--batch, --image-size"; }
 
   void run(const CommonOptions& common) override {
     check_outputs({{"--tune", tune_, FileKind::kPlans}, {"--json", common.json, FileKind::kJson}},
@@ -128,6 +131,7 @@ class BenchStep final : public Command {
     if (options.loss.entry->kind == LossKind::kScores) {
       fail<UsageError>("--loss {}: takes scores instead of embeddings; see `bench rank`", loss_);
     }
+    for (const std::string& line : loss_notes(options.loss, loss_)) note(line);
     options.batch = batch_;
     options.classes = (batch_ + 1) / 2;
     options.seed = common.seed;

@@ -11,6 +11,7 @@
 #include "tools/cli/flags/colour_values.h"
 #include "tools/cli/flags/image_size.h"
 #include "tools/cli/flags/shell_word.h"
+#include "tools/common/loss_notes.h"
 #include "tools/train/settings/train_options.h"
 #include "training/memory_fit.h"
 #include "weights/architectures/registry.h"
@@ -82,6 +83,7 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
     bool effective;
     const char* needs;
   };
+  const LossSpec loss = parse_loss(s.loss);
   const bool adam = s.optimizer != "sgd";
   const bool evaluated = s.test_data != "none";
   const char* held_out = "held-out classes (--test-data)";
@@ -100,16 +102,12 @@ std::vector<std::string> without_effect(const std::set<std::string>& given,
       {"gem-p", s.pool == "gem", "--pool gem"},
       {"stride-in-1x1", s.arch == "resnet50", "--arch resnet50"},
       {"no-decay-norms", s.weight_decay > 0, "--weight-decay"},
-      {"proxy-rate", parse_loss(s.loss).entry->kind == LossKind::kProxies, "a loss with proxies"}};
+      {"proxy-rate", loss.entry->kind == LossKind::kProxies, "a loss with proxies"}};
   std::vector<std::string> lines;
+  if (given.contains("loss")) lines = loss_notes(loss, s.loss);
   for (const Rule& rule : rules) {
     if (rule.effective || !given.contains(rule.name)) continue;
     lines.push_back(fmt::format("--{}: has no effect without {}", rule.name, rule.needs));
-  }
-  if (given.contains("loss")) {
-    for (const std::string& line : parse_loss(s.loss).without_effect) {
-      lines.push_back(fmt::format("--loss {}: {}", s.loss, line));
-    }
   }
   if (given.contains("optimizer") && s.optimizer == "adamw" && s.weight_decay == 0) {
     lines.emplace_back(
@@ -178,14 +176,16 @@ std::int64_t batch_step(const TrainSettings& s, int processes) {
   return s.sampler == "pk" ? std::lcm(s.per_class, std::int64_t{processes}) : processes;
 }
 
-void check_shares(const TrainSettings& s, int processes, std::int64_t classes) {
+void check_shares(const TrainSettings& s, int processes, std::int64_t classes, bool in_epoch) {
   if (s.batch % processes != 0) {
     const std::int64_t step = batch_step(s, processes);
     std::int64_t shared = (s.batch / step + 1) * step;
     if (s.sampler == "pk" && shared > classes * s.per_class) shared -= step;
+    const std::int64_t fewer = largest_divisor(s.batch, processes);
     fail<UsageError>("--batch {}: cannot be shared equally by {} processes; {}", s.batch, processes,
-                     shared > 0 ? fmt::format("use {}", shared)
-                                : fmt::format("start {}", largest_divisor(s.batch, processes)));
+                     in_epoch     ? fmt::format("start {} until the epoch is done", fewer)
+                     : shared > 0 ? fmt::format("use {}", shared)
+                                  : fmt::format("start {}", fewer));
   }
   const std::int64_t share = s.batch / processes;
   if (s.chunk > 0 && share % s.chunk != 0) {

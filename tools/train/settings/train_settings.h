@@ -111,7 +111,9 @@ void resolve(TrainSettings& settings);
 std::int64_t batch_step(const TrainSettings& settings, int processes);
 
 // Throws UsageError unless `processes` can share the batch equally, and chunks the share of each.
-// classes: of the training set, which limit the batch that is advised.
-void check_shares(const TrainSettings& settings, int processes, std::int64_t classes);
+// classes: of the training set, which limit the batch that is advised. in_epoch: the run goes on
+// within an epoch, which must be finished with its batch.
+void check_shares(const TrainSettings& settings, int processes, std::int64_t classes,
+                  bool in_epoch);
 
 }  // namespace rk
