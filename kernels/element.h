@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 
 // RK_UNROLL: for loops over arrays that must stay in registers. RK_UNROLL_BY(n): for loops that
 // would need too many registers if more than n iterations ran side by side.
@@ -54,10 +55,21 @@ constexpr std::size_t pack_alignment(std::size_t bytes) {
   return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
 }
 
+// `place`, where kBytes are loaded or stored at once. A place that is not aligned ends the process
+// on a GPU; the host, on which only tests run such kernels, refuses it.
+template <std::size_t kBytes, class T> RK_FN RK_INLINE T* aligned(T* place) {
+  constexpr std::size_t kAlignment = pack_alignment(kBytes);
+#ifndef __CUDACC__
+  if (reinterpret_cast<std::uintptr_t>(place) % kAlignment != 0) {
+    throw std::logic_error("a kernel loads or stores a pack at a place that is not aligned");
+  }
+#endif
+  return std::assume_aligned<kAlignment>(place);
+}
+
 template <int kWidth, class T> RK_FN RK_INLINE Pack<T, kWidth> load_pack(const T* from) {
   Pack<T, kWidth> pack;
-  std::memcpy(static_cast<void*>(&pack), std::assume_aligned<pack_alignment(sizeof(pack))>(from),
-              sizeof(pack));
+  std::memcpy(static_cast<void*>(&pack), aligned<sizeof(pack)>(from), sizeof(pack));
   return pack;
 }
 
@@ -92,8 +104,7 @@ template <int kWidth, class T> RK_FN RK_INLINE void store_pack(T* to, const Pack
     return;
   }
 #endif
-  std::memcpy(static_cast<void*>(std::assume_aligned<pack_alignment(sizeof(pack))>(to)), &pack,
-              sizeof(pack));
+  std::memcpy(static_cast<void*>(aligned<sizeof(pack)>(to)), &pack, sizeof(pack));
 }
 
 // Calls f.operator()<W>() with the widest pack of T that divides `width`: kPack<T> elements or one.

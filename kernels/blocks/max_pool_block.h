@@ -88,8 +88,7 @@ template <int kWidth> struct ComparedBytes {
 
   RK_FN RK_INLINE static ComparedBytes load(const std::uint8_t* from) {
     ComparedBytes bytes;
-    std::memcpy(static_cast<void*>(&bytes.units), std::assume_aligned<pack_alignment(kWidth)>(from),
-                kWidth);
+    std::memcpy(static_cast<void*>(&bytes.units), aligned<kWidth>(from), kWidth);
     return bytes;
   }
   // From here on equal(k) says whether byte k was `number`; none: it says no.

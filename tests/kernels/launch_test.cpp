@@ -5,16 +5,19 @@
 #include "kernels/blocks/elementwise_block.h"
 #include "kernels/blocks/l2norm_block.h"
 #include "kernels/blocks/matrix_block.h"
+#include "kernels/element.h"
 #include "tests/support/random_seed.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 namespace rk {
@@ -146,6 +149,16 @@ TEST_F(Launch, MatrixPassesAsDefined) {
     expect_same(filled, expected_filled);
     expect_same(sums, expected_sums);
   }
+}
+
+// A GPU ends the process there.
+TEST(Packs, MustBeAligned) {
+  alignas(16) std::array<float, 8> values{};
+  EXPECT_NO_THROW(load_pack<4>(values.data() + 4));
+  EXPECT_THROW(load_pack<4>(values.data() + 2), std::logic_error);
+  EXPECT_NO_THROW(load_pack<2>(values.data() + 2));
+  EXPECT_THROW(store_pack(values.data() + 1, Pack<float, 2>{}), std::logic_error);
+  EXPECT_NO_THROW(store_pack(values.data() + 1, Pack<float, 1>{}));
 }
 
 }  // namespace

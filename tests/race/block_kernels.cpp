@@ -6,6 +6,7 @@
 #include "kernels/cuda/ranking_kernels.h"
 #include "kernels/cuda/score_kernels.h"
 #include "kernels/cuda/step_kernels.h"
+#include "kernels/half_element.h"
 #include "kernels/run_block.h"
 #include "tests/host_gpu/kernels/serial_block.h"
 
@@ -14,6 +15,7 @@
 #include <functional>
 #include <set>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace rk::race {
@@ -67,12 +69,28 @@ template <class State> class EmulatedGrid {
   State& state_;
 };
 
+template <class T> T narrowed(double x) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<T>(x);
+  } else {
+    return Element<T>::narrow(static_cast<float>(x));
+  }
+}
+
+template <class T> double widened(T x) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(x);
+  } else {
+    return static_cast<double>(Element<T>::widen(x));
+  }
+}
+
 // An array aligned to 16 bytes: numbers of about unit size, the same for the same seed; NaN without
 // a seed.
 template <class T> class Array {
  public:
   explicit Array(std::int64_t count) : values_(static_cast<std::size_t>(count) + 16) {
-    std::memset(values_.data(), 0xFF, values_.size() * sizeof(T));
+    std::memset(static_cast<void*>(values_.data()), 0xFF, values_.size() * sizeof(T));
     const auto at = reinterpret_cast<std::uintptr_t>(values_.data()) % 16;
     const std::size_t skipped = (16 - at) / sizeof(T);
     begin_ = values_.data() + skipped;
@@ -81,14 +99,14 @@ template <class T> class Array {
   Array(std::int64_t count, unsigned seed) : Array(count) {
     for (std::int64_t i = 0; i < count; ++i) {
       seed = seed * 1664525U + 1013904223U;
-      begin_[i] = static_cast<T>(static_cast<double>(seed >> 8) / (1 << 23) - 1);
+      begin_[i] = narrowed<T>(static_cast<double>(seed >> 8) / (1 << 23) - 1);
     }
   }
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   T* data() { return begin_; }
   void append_to(std::vector<double>& out) const {
-    for (std::int64_t i = 0; i < count_; ++i) out.push_back(static_cast<double>(begin_[i]));
+    for (std::int64_t i = 0; i < count_; ++i) out.push_back(widened(begin_[i]));
   }
 
  private:
@@ -117,74 +135,77 @@ template <class F> KernelCase kernel_case(const std::string& name, F run, double
 
 // Forward and backward, with a residual (so with signs) or without; `channels` may be whole packs
 // or not.
-template <bool kResidual, class Grid>
+template <class T, bool kResidual, class Grid>
 std::vector<double> batchnorm(const Grid& grid, int channels) {
   constexpr std::int64_t kRows = 300;
   constexpr ReluMask kMask = kResidual ? ReluMask::kFromSigns : ReluMask::kFromInput;
   constexpr GradientWrite kWrite = kResidual ? GradientWrite::kAdd : GradientWrite::kNone;
   const std::int64_t count = kRows * channels;
-  Array<float> y(count, 1), residual(count, 2), dz(count, 3), gamma(channels, 4), beta(channels, 5);
-  Array<float> running_mean(channels, 6), running_variance(channels, 7), z(count), dy(count);
-  Array<float> mean(channels), inv_std(channels), scale(channels), d_residual(count, 8);
+  Array<T> y(count, 1), residual(count, 2), dz(count, 3), z(count), dy(count), d_residual(count, 8);
+  Array<float> gamma(channels, 4), beta(channels, 5);
+  Array<float> running_mean(channels, 6), running_variance(channels, 7);
+  Array<float> mean(channels), inv_std(channels), scale(channels);
   Array<float> d_gamma(channels), d_beta(channels), factors(3 * channels);
-  Array<std::uint8_t> signs(sign_bytes<float>(kRows, channels));
+  Array<std::uint8_t> signs(sign_bytes<T>(kRows, channels));
   Array<double> partial(ChannelTiles{kRows, channels}.partials(2));
-  grid.run(BatchNormSums<float>{kRows, channels, y.data(), partial.data()});
+  grid.run(BatchNormSums<T>{kRows, channels, y.data(), partial.data()});
   grid.run(
       BatchNormStatistics{kRows,
                           channels,
                           partial.data(),
                           {gamma.data(), 1e-5, 0.1, running_mean.data(), running_variance.data(),
                            mean.data(), inv_std.data(), scale.data()}});
-  grid.run(BatchNormApply<float, kResidual>{kRows, channels, y.data(), mean.data(), scale.data(),
-                                            beta.data(), residual.data(), true, signs.data(),
-                                            z.data()});
-  const BatchNormBackward<float> in = {kRows,        channels,    y.data(),     dz.data(),
-                                       signs.data(), mean.data(), scale.data(), beta.data()};
-  grid.run(BatchNormGradientSums<float, kMask, kWrite>{in, d_residual.data(), partial.data()});
+  grid.run(BatchNormApply<T, kResidual>{kRows, channels, y.data(), mean.data(), scale.data(),
+                                        beta.data(), residual.data(), true, signs.data(),
+                                        z.data()});
+  const BatchNormBackward<T> in = {kRows,        channels,    y.data(),     dz.data(),
+                                   signs.data(), mean.data(), scale.data(), beta.data()};
+  grid.run(BatchNormGradientSums<T, kMask, kWrite>{in, d_residual.data(), partial.data()});
   grid.run(BatchNormGradientFactors{kRows, channels, true, partial.data(), inv_std.data(),
                                     scale.data(), d_gamma.data(), d_beta.data(), factors.data()});
-  grid.run(BatchNormGradientApply<float, kMask, GradientWrite::kOverwrite>{in, factors.data(),
-                                                                           dy.data()});
+  grid.run(
+      BatchNormGradientApply<T, kMask, GradientWrite::kOverwrite>{in, factors.data(), dy.data()});
   return all(mean, inv_std, scale, running_mean, running_variance, z, d_residual, d_gamma, d_beta,
              dy);
 }
 
 // Two normalisations in front of a sum and a ReLU.
-template <class Grid> std::vector<double> batchnorm_join(const Grid& grid, int channels) {
+template <class T, class Grid> std::vector<double> batchnorm_join(const Grid& grid, int channels) {
   constexpr std::int64_t kRows = 300;
   const std::int64_t count = kRows * channels;
-  Array<float> y(count, 1), s(count, 2), dz(count, 3), beta(channels, 4), scale(channels, 5);
-  Array<float> mean(channels, 6), mean_s(channels, 7), factors(3 * channels, 8);
-  Array<float> factors_s(3 * channels, 9), z(count), dy(count), ds(count);
-  Array<std::uint8_t> signs(sign_bytes<float>(kRows, channels));
+  Array<T> y(count, 1), s(count, 2), dz(count, 3), z(count), dy(count), ds(count);
+  Array<float> beta(channels, 4), scale(channels, 5), mean(channels, 6), mean_s(channels, 7);
+  Array<float> factors(3 * channels, 8), factors_s(3 * channels, 9);
+  Array<std::uint8_t> signs(sign_bytes<T>(kRows, channels));
   Array<double> partial(ChannelTiles{kRows, channels}.partials(2));
   Array<double> partial_s(ChannelTiles{kRows, channels}.partials(2));
-  grid.run(BatchNormJoin<float>{kRows,
-                                channels,
-                                {y.data(), mean.data(), scale.data(), beta.data()},
-                                {s.data(), mean_s.data(), scale.data(), beta.data()},
-                                signs.data(),
-                                z.data()});
-  const BatchNormJoinBackward<float> in = {kRows,     channels,     y.data(),    s.data(),
-                                           dz.data(), signs.data(), mean.data(), mean_s.data()};
-  grid.run(BatchNormJoinGradientSums<float>{in, partial.data(), partial_s.data()});
-  grid.run(BatchNormJoinGradientApply<float>{in, factors.data(), factors_s.data(), dy.data(),
-                                             ds.data()});
+  grid.run(BatchNormJoin<T>{kRows,
+                            channels,
+                            {y.data(), mean.data(), scale.data(), beta.data()},
+                            {s.data(), mean_s.data(), scale.data(), beta.data()},
+                            signs.data(),
+                            z.data()});
+  const BatchNormJoinBackward<T> in = {kRows,     channels,     y.data(),    s.data(),
+                                       dz.data(), signs.data(), mean.data(), mean_s.data()};
+  grid.run(BatchNormJoinGradientSums<T>{in, partial.data(), partial_s.data()});
+  grid.run(
+      BatchNormJoinGradientApply<T>{in, factors.data(), factors_s.data(), dy.data(), ds.data()});
   return all(z, partial, partial_s, dy, ds);
 }
 
-template <class Grid> std::vector<double> folded(const Grid& grid, const FilterShape& shape) {
+template <class T, class Grid>
+std::vector<double> folded(const Grid& grid, const FilterShape& shape) {
   constexpr std::int64_t kRows = 200;
   const std::int64_t dense = shape.dense(), stored = shape.stored();
+  Array<T> folded_w(stored), cast(stored), d_folded(stored, 6);
+  Array<T> dy(kRows * shape.outputs, 7), z(kRows * shape.outputs, 8);
   Array<float> w(dense, 1), gamma(shape.outputs, 2), beta(shape.outputs, 3), mean(shape.outputs, 4);
-  Array<float> running(shape.outputs), folded_w(stored), bias(shape.outputs), scale(shape.outputs);
-  Array<float> inv_std(shape.outputs), d_folded(stored, 6), dw(dense), d_gamma(shape.outputs);
-  Array<float> d_beta(shape.outputs), dy(kRows * shape.outputs, 7), z(kRows * shape.outputs, 8);
-  Array<float> cast(stored), widened(dense);
+  Array<T> bias(shape.outputs);
+  Array<float> running(shape.outputs), scale(shape.outputs), inv_std(shape.outputs), dw(dense);
+  Array<float> d_gamma(shape.outputs), d_beta(shape.outputs), d_weight(dense);
   for (int o = 0; o < shape.outputs; ++o) running.data()[o] = 1;
   Array<double> partial(ChannelTiles{kRows, shape.outputs}.partials(1));
-  const Filter<float> filters[] = {
+  const Filter<T> filters[] = {
       {.shape = shape, .weight = w.data(), .prepared = cast.data()},
       {shape, w.data(), folded_w.data(), gamma.data(), beta.data(), mean.data(), running.data(),
        1e-5, bias.data(), scale.data(), inv_std.data()}};
@@ -192,52 +213,57 @@ template <class Grid> std::vector<double> folded(const Grid& grid, const FilterS
   for (int n = 0; n < 2; ++n) {
     FilterPart::for_each(n, shape, [&](const FilterPart& part) { parts.push_back(part); });
   }
-  grid.run(PrepareWeights<float>{filters, parts.data(), static_cast<int>(parts.size())});
-  grid.run(MaskedSums<float>{kRows, shape.outputs, shape.outputs, dy.data(), z.data(), dy.data(),
-                             nullptr, false, partial.data()});
-  const FoldedGradient<float> unfolded[] = {{shape, kRows, partial.data(), d_folded.data(),
-                                             w.data(), scale.data(), inv_std.data(), mean.data(),
-                                             dw.data(), d_gamma.data(), d_beta.data()}};
-  const WeightGradient<float> wide[] = {{shape, d_folded.data(), widened.data()}};
+  grid.run(PrepareWeights<T>{filters, parts.data(), static_cast<int>(parts.size())});
+  grid.run(MaskedSums<T>{kRows, shape.outputs, shape.outputs, dy.data(), z.data(), dy.data(),
+                         nullptr, false, partial.data()});
+  const FoldedGradient<T> unfolded[] = {{shape, kRows, partial.data(), d_folded.data(), w.data(),
+                                         scale.data(), inv_std.data(), mean.data(), dw.data(),
+                                         d_gamma.data(), d_beta.data()}};
+  const WeightGradient<T> wide[] = {{shape, d_folded.data(), d_weight.data()}};
   parts.clear();
-  FoldedGradients<float>::for_each_part(0, shape,
-                                        [&](const FilterPart& part) { parts.push_back(part); });
-  grid.run(FoldedGradients<float>{unfolded, parts.data(), static_cast<int>(parts.size())});
+  FoldedGradients<T>::for_each_part(0, shape,
+                                    [&](const FilterPart& part) { parts.push_back(part); });
+  grid.run(FoldedGradients<T>{unfolded, parts.data(), static_cast<int>(parts.size())});
   parts.clear();
   FilterPart::for_each(0, shape, [&](const FilterPart& part) { parts.push_back(part); });
-  grid.run(WidenGradients<float>{wide, parts.data(), static_cast<int>(parts.size())});
-  return all(folded_w, bias, scale, inv_std, dy, dw, d_gamma, d_beta, cast, widened);
+  grid.run(WidenGradients<T>{wide, parts.data(), static_cast<int>(parts.size())});
+  return all(folded_w, bias, scale, inv_std, dy, dw, d_gamma, d_beta, cast, d_weight);
 }
 
-template <class Grid> std::vector<double> pool(const Grid& grid) {
-  const PoolShape shape{1, 12, 5, 5, 3, 3, {3, 3}, {2, 2}, {1, 1}, 12};
-  Array<float> x(300, 1), y(108), dy(108, 2), dx(300);
-  Array<std::uint8_t> choice(108);
-  grid.run(MaxPool<float>{shape, x.data(), y.data(), choice.data()});
-  grid.run(MaxPoolGradient<float>{shape, choice.data(), dy.data(), dx.data(), false});
+template <class T, class Grid> std::vector<double> pool(const Grid& grid) {
+  constexpr int kChannels = 3 * kPack<T>;
+  const PoolShape shape{1, kChannels, 5, 5, 3, 3, {3, 3}, {2, 2}, {1, 1}, kChannels};
+  Array<T> x(25 * kChannels, 1), y(9 * kChannels), dy(9 * kChannels, 2), dx(25 * kChannels);
+  Array<std::uint8_t> choice(9 * kChannels);
+  grid.run(MaxPool<T>{shape, x.data(), y.data(), choice.data()});
+  grid.run(MaxPoolGradient<T>{shape, choice.data(), dy.data(), dx.data(), false});
   return all(y, choice, dx);
 }
 
-template <class Grid> std::vector<double> average_pool(const Grid& grid) {
-  const PoolShape shape{1, 12, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}, 12};
-  Array<float> x(300, 1), y(300), dy(300, 2), dx(300), joined(600, 3);
-  grid.run(AveragePool<float>{shape, x.data(), y.data()});
-  grid.run(AveragePoolGradient<float>{shape, dy.data(), dx.data(), false});
-  grid.run(CopyChannels<float>{25, 12, y.data(), 12, joined.data() + 4, 24});
+template <class T, class Grid> std::vector<double> average_pool(const Grid& grid) {
+  constexpr int kChannels = 3 * kPack<T>;
+  constexpr std::int64_t kCount = 25 * kChannels;
+  const PoolShape shape{1, kChannels, 5, 5, 5, 5, {3, 3}, {1, 1}, {1, 1}, kChannels};
+  Array<T> x(kCount, 1), y(kCount), dy(kCount, 2), dx(kCount), joined(2 * kCount, 3);
+  grid.run(AveragePool<T>{shape, x.data(), y.data()});
+  grid.run(AveragePoolGradient<T>{shape, dy.data(), dx.data(), false});
+  grid.run(
+      CopyChannels<T>{25, kChannels, y.data(), kChannels, joined.data() + kPack<T>, 2 * kChannels});
   return all(y, dx, joined);
 }
 
-template <class Grid> std::vector<double> global_pool(const Grid& grid, PoolKind kind) {
+template <class T, class Grid> std::vector<double> global_pool(const Grid& grid, PoolKind kind) {
   constexpr int kBatch = 2;
   constexpr int kRows = 25;
-  constexpr int kChannels = 12;
-  Array<float> x(kBatch * kRows * kChannels, 1), y(kBatch * kChannels), dy(kBatch * kChannels, 2);
-  Array<float> dx(kBatch * kRows * kChannels);
+  constexpr int kChannels = 3 * kPack<T>;
+  constexpr int kCount = kBatch * kRows * kChannels;
+  Array<T> x(kCount, 1), dx(kCount);
+  Array<float> y(kBatch * kChannels), dy(kBatch * kChannels, 2);
   Array<std::int32_t> best(kBatch * kChannels);
   grid.run(
-      GlobalPool<float>{kBatch, kRows, kChannels, kind, 3, 0.01F, x.data(), best.data(), y.data()});
-  grid.run(GlobalPoolGradient<float>{kBatch, kRows, kChannels, kind, 3, 0.01F, x.data(), y.data(),
-                                     best.data(), dy.data(), dx.data(), false});
+      GlobalPool<T>{kBatch, kRows, kChannels, kind, 3, 0.01F, x.data(), best.data(), y.data()});
+  grid.run(GlobalPoolGradient<T>{kBatch, kRows, kChannels, kind, 3, 0.01F, x.data(), y.data(),
+                                 best.data(), dy.data(), dx.data(), false});
   return kind == PoolKind::kMax ? all(y, best, dx) : all(y, dx);
 }
 
@@ -283,29 +309,30 @@ template <class Grid> std::vector<double> other_statistics(const Grid& grid) {
   return out;
 }
 
-template <class Grid> std::vector<double> elementwise(const Grid& grid) {
+template <class T, class Grid> std::vector<double> elementwise(const Grid& grid) {
   constexpr std::int64_t kCount = 4107;
-  Array<float> a(kCount, 1), b(kCount, 2), sum(kCount), relu(kCount), dx(kCount, 3), factor(1, 4);
-  grid.run(AddTensors<float>{kCount, a.data(), b.data(), sum.data()});
-  grid.run(CopyOrAdd<float>{kCount, sum.data(), b.data(), true});
-  grid.run(Relu<float>{kCount, b.data(), relu.data()});
-  grid.run(ReluGradient<float>{kCount, relu.data(), a.data(), dx.data(), true});
-  grid.run(Scale{kCount, factor.data(), dx.data()});
-  grid.run(AddBiasAndRelu<float>{.rows = kCount / 37,
-                                 .channels = 37,
-                                 .bias = a.data(),
-                                 .residual = dx.data(),
-                                 .relu = true,
-                                 .y = sum.data(),
-                                 .y_stride = 37});
-  return all(sum, b, relu, dx);
+  Array<T> a(kCount, 1), b(kCount, 2), sum(kCount), relu(kCount), dx(kCount, 3);
+  Array<float> scaled(kCount, 5), factor(1, 4);
+  grid.run(AddTensors<T>{kCount, a.data(), b.data(), sum.data()});
+  grid.run(CopyOrAdd<T>{kCount, sum.data(), b.data(), true});
+  grid.run(Relu<T>{kCount, b.data(), relu.data()});
+  grid.run(ReluGradient<T>{kCount, relu.data(), a.data(), dx.data(), true});
+  grid.run(Scale{kCount, factor.data(), scaled.data()});
+  grid.run(AddBiasAndRelu<T>{.rows = kCount / 37,
+                             .channels = 37,
+                             .bias = a.data(),
+                             .residual = dx.data(),
+                             .relu = true,
+                             .y = sum.data(),
+                             .y_stride = 37});
+  return all(sum, b, relu, dx, scaled);
 }
 
-template <class Grid> std::vector<double> difference(const Grid& grid) {
+template <class T, class Grid> std::vector<double> difference(const Grid& grid) {
   constexpr std::int64_t kCount = 4107;
-  Array<float> a(kCount, 1), b(kCount, 2);
-  Array<double> partial(2 * SquaredDifferences<float>{.count = kCount}.blocks());
-  grid.run(SquaredDifferences<float>{kCount, a.data(), b.data(), partial.data()});
+  Array<T> a(kCount, 1), b(kCount, 2);
+  Array<double> partial(2 * SquaredDifferences<T>{.count = kCount}.blocks());
+  grid.run(SquaredDifferences<T>{kCount, a.data(), b.data(), partial.data()});
   return all(partial);
 }
 
@@ -326,14 +353,18 @@ template <class Grid> std::vector<double> optimizer(const Grid& grid) {
   return out;
 }
 
-template <class Grid> std::vector<double> input(const Grid& grid) {
-  constexpr int kSide = 7;
+// Pixel by pixel, and in cells of 2 x 2.
+template <class T, class Grid> std::vector<double> input(const Grid& grid) {
+  constexpr int kSide = 7, kCells = 4, kPadded = kPack<T>;
   constexpr int kBytes = 2 * kSide * kSide * 3;
   Array<std::uint8_t> pixels(kBytes);
   for (int i = 0; i < kBytes; ++i) pixels.data()[i] = static_cast<std::uint8_t>(i * 7);
-  Array<float> table(768, 1), out(2 * kSide * kSide * 4);
-  grid.run(FillInput<float>{2, kSide, 4, pixels.data(), table.data(), out.data()});
-  return all(out);
+  Array<float> table(768, 1);
+  Array<T> out(2 * kSide * kSide * kPadded), cells(2 * kCells * kCells * 16);
+  grid.run(FillInput<T>{2, kSide, kPadded, pixels.data(), table.data(), out.data()});
+  grid.run(FillInput<T>{
+      2, kSide, 16, pixels.data(), table.data(), cells.data(), {2, kCells, kCells, 0, 0}});
+  return all(out, cells);
 }
 
 // Ranks two classes of scores with ties; the sorts between the kernels run on the host.
@@ -485,6 +516,78 @@ template <class Grid> std::vector<double> around_rows(const Grid& grid) {
   return out;
 }
 
+// The cases of kernels that work on images of T. `of`: behind their names. rounding: of results.
+template <class T>
+void add_cases_of_images(std::vector<KernelCase>& list, const std::string& of, double rounding) {
+  constexpr int kPacks = 3 * kPack<T>, kOdd = kPack<T> + 1;
+  const auto add = [&](const std::string& name, auto run, double bound) {
+    list.push_back(kernel_case(name + of, run, std::max(bound, rounding)));
+  };
+  for (const int channels : {kPacks, kOdd}) {
+    const std::string odd = channels == kOdd ? "_odd" : "";
+    add(
+        "batchnorm" + odd, [=](const auto& grid) { return batchnorm<T, false>(grid, channels); },
+        kSumOrder);
+    add(
+        "batchnorm_residual" + odd,
+        [=](const auto& grid) { return batchnorm<T, true>(grid, channels); }, kSumOrder);
+    add(
+        "batchnorm_join" + odd, [=](const auto& grid) { return batchnorm_join<T>(grid, channels); },
+        kSumOrder);
+  }
+  add(
+      "folded",
+      [](const auto& grid) {
+        return folded<T>(grid, {6, 4, 2 * kPack<T>, 2 * kPack<T>});
+      },
+      kSumOrder);
+  add(
+      "folded_padded",
+      [](const auto& grid) {
+        return folded<T>(grid, {5, 4, 3, 4});
+      },
+      kSumOrder);
+  add(
+      "max_pool", [](const auto& grid) { return pool<T>(grid); }, 0);
+  add(
+      "average_pool", [](const auto& grid) { return average_pool<T>(grid); }, 0);
+  add(
+      "global_average", [](const auto& grid) { return global_pool<T>(grid, PoolKind::kAverage); },
+      kSumOrder);
+  add(
+      "global_max", [](const auto& grid) { return global_pool<T>(grid, PoolKind::kMax); }, 0);
+  add(
+      "global_gem", [](const auto& grid) { return global_pool<T>(grid, PoolKind::kGem); },
+      kSumOrder);
+  add(
+      "elementwise", [](const auto& grid) { return elementwise<T>(grid); }, 0);
+  add(
+      "difference", [](const auto& grid) { return difference<T>(grid); }, 1e-12);
+  add(
+      "input", [](const auto& grid) { return input<T>(grid); }, 0);
+}
+
+std::vector<KernelCase> make_cases() {
+  std::vector<KernelCase> list = {
+      kernel_case(
+          "batchnorm_other_statistics", [](const auto& grid) { return other_statistics(grid); }, 0),
+      kernel_case(
+          "head", [](const auto& grid) { return head(grid); }, kSumOrder),
+      kernel_case(
+          "around_rows", [](const auto& grid) { return around_rows(grid); }, kSumOrder),
+      kernel_case(
+          "ranking", [](const auto& grid) { return ranking(grid); }, 1e-12),
+      kernel_case(
+          "counting", [](const auto& grid) { return counting(grid); }, 1e-12),
+      kernel_case(
+          "optimizer", [](const auto& grid) { return optimizer(grid); }, 1e-12),
+  };
+  add_cases_of_images<float>(list, "", 0);
+  // Its packs are as wide as those of Bfloat16. Sums in another order may round to the next number.
+  add_cases_of_images<Float16>(list, "_fp16", 0x1p-10);
+  return list;
+}
+
 }  // namespace
 
 std::vector<std::string> kernels_never_run() {
@@ -505,65 +608,7 @@ std::vector<std::string> kernels_never_run() {
 }
 
 const std::vector<KernelCase>& kernel_cases() {
-  static const std::vector<KernelCase> list = {
-      kernel_case(
-          "batchnorm", [](const auto& grid) { return batchnorm<false>(grid, 12); }, kSumOrder),
-      kernel_case(
-          "batchnorm_odd", [](const auto& grid) { return batchnorm<false>(grid, 5); }, kSumOrder),
-      kernel_case(
-          "batchnorm_join", [](const auto& grid) { return batchnorm_join(grid, 12); }, kSumOrder),
-      kernel_case(
-          "batchnorm_join_odd", [](const auto& grid) { return batchnorm_join(grid, 5); },
-          kSumOrder),
-      kernel_case(
-          "batchnorm_residual", [](const auto& grid) { return batchnorm<true>(grid, 12); },
-          kSumOrder),
-      kernel_case(
-          "batchnorm_residual_odd", [](const auto& grid) { return batchnorm<true>(grid, 5); },
-          kSumOrder),
-      kernel_case(
-          "batchnorm_other_statistics", [](const auto& grid) { return other_statistics(grid); }, 0),
-      kernel_case(
-          "folded",
-          [](const auto& grid) {
-            return folded(grid, {6, 4, 8, 8});
-          },
-          kSumOrder),
-      kernel_case(
-          "folded_padded",
-          [](const auto& grid) {
-            return folded(grid, {5, 4, 3, 4});
-          },
-          kSumOrder),
-      kernel_case(
-          "max_pool", [](const auto& grid) { return pool(grid); }, 0),
-      kernel_case(
-          "average_pool", [](const auto& grid) { return average_pool(grid); }, 0),
-      kernel_case(
-          "global_average", [](const auto& grid) { return global_pool(grid, PoolKind::kAverage); },
-          kSumOrder),
-      kernel_case(
-          "global_max", [](const auto& grid) { return global_pool(grid, PoolKind::kMax); }, 0),
-      kernel_case(
-          "global_gem", [](const auto& grid) { return global_pool(grid, PoolKind::kGem); },
-          kSumOrder),
-      kernel_case(
-          "head", [](const auto& grid) { return head(grid); }, kSumOrder),
-      kernel_case(
-          "around_rows", [](const auto& grid) { return around_rows(grid); }, kSumOrder),
-      kernel_case(
-          "ranking", [](const auto& grid) { return ranking(grid); }, 1e-12),
-      kernel_case(
-          "counting", [](const auto& grid) { return counting(grid); }, 1e-12),
-      kernel_case(
-          "elementwise", [](const auto& grid) { return elementwise(grid); }, 0),
-      kernel_case(
-          "difference", [](const auto& grid) { return difference(grid); }, 1e-12),
-      kernel_case(
-          "optimizer", [](const auto& grid) { return optimizer(grid); }, 1e-12),
-      kernel_case(
-          "input", [](const auto& grid) { return input(grid); }, 0),
-  };
+  static const std::vector<KernelCase> list = make_cases();
   return list;
 }
 
