@@ -169,7 +169,8 @@ Dataset drop_small_classes(std::int64_t least, Dataset data, const Dataset* besi
   }
   if (kept.size() == data.classes().size()) return data;
   if (kept.empty()) {
-    fail<InputError>("{}: no class has {}; lower min_images", data.name(), counted(least, "image"));
+    fail<InputError>("{}: no class has {}; add pictures or lower min_images", data.name(),
+                     counted(least, "image"));
   }
   Dataset large = data.select(kept);
   large.set_left_out(std::move(left_out));

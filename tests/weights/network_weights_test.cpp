@@ -468,7 +468,7 @@ TEST_F(ForeignWeights, AnotherArchIsNamedAndListsAreCut) {
                 ": its tensors are not those of a resnet18: 10 missing: layer4.1.conv1.weight, "
                 "layer4.1.bn1.weight, layer4.1.bn1.bias, layer4.1.bn1.running_mean, "
                 "layer4.1.bn1.running_var and 5 more; `convert " +
-                path + " --list` shows all of them");
+                path + " --list` shows what it holds");
 }
 
 // A larger network must not be taken for the one that --arch names by leaving out its rest.
@@ -531,7 +531,7 @@ TEST_F(ForeignWeights, ASingleTensorThatIsMissingIsNamed) {
       file.tensors.erase(file.tensors.begin() + static_cast<std::ptrdiff_t>(i));
       EXPECT_EQ(
           message_of<InputError>([&] { network_weights(file); }),
-          refused + "missing: " + tensors[i].name + "; `convert r.pth --list` shows all of them");
+          refused + "missing: " + tensors[i].name + "; `convert r.pth --list` shows what it holds");
       file = whole;
       file.tensors[i].dims[0] = 1;
       EXPECT_TRUE(holds(message_of<InputError>([&] { network_weights(file); }),
@@ -554,7 +554,7 @@ TEST_F(ForeignWeights, AFewTensorsThatAreMissingAreNamed) {
     EXPECT_EQ(
         without(zeros_of("resnet50", [&](const auto& name) { return front + name; }), three),
         "r.pth: its tensors are not those of a resnet50: 3 missing: layer1.0.conv1.weight, "
-        "layer1.0.conv3.weight, layer3.2.conv1.weight; `convert r.pth --list` shows all of them");
+        "layer1.0.conv3.weight, layer3.2.conv1.weight; `convert r.pth --list` shows what it holds");
   }
   EXPECT_TRUE(holds(without(zeros_of("resnet18", as_transformers),
                             {"stages.0.layers.0.layer.0.convolution.weight"}),

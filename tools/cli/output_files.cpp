@@ -54,7 +54,7 @@ const Kind& described(FileKind kind) {
       {FileKind::kEmbeddings, "embeddings", "embeddings", {kHdf5}},
       {FileKind::kNeighbours, "neighbours", "neighbours", {kHdf5}},
       {FileKind::kLoss, "a loss and its gradient", "a loss and its gradient", {kHdf5}},
-      {FileKind::kPixels, "an image's pixels", "an image's pixels", {kHdf5}},
+      {FileKind::kPixels, "an image's pixels", "an image's pixels", {{"PNG", ".png"}, kHdf5}},
       {FileKind::kPng, "a PNG", "pictures", {{"PNG", ".png"}}},
       {FileKind::kReport, "a report", "reports", {{"HTML", ".html"}}},
       {FileKind::kWeights,
@@ -66,19 +66,19 @@ const Kind& described(FileKind kind) {
 
 // Extensions by which programs choose a format; an output of another format under such a name could
 // not be opened.
-constexpr std::array<std::string_view, 29> kKnownEndings = {
-    ".npy", ".npz",   ".csv",  ".tsv",         ".txt",    ".json",    ".pkl", ".pickle",
-    ".pt",  ".pth",   ".ckpt", ".safetensors", ".onnx",   ".parquet", ".h5",  ".html",
-    ".tar", ".keras", ".jpg",  ".jpeg",        ".png",    ".gif",     ".bmp", ".webp",
-    ".tif", ".tiff",  ".bin",  ".pb",          ".msgpack"};
+constexpr std::array<std::string_view, 30> kKnownEndings = {
+    ".npy", ".npz",   ".csv",  ".tsv",         ".txt",     ".json",    ".pkl", ".pickle",
+    ".pt",  ".pth",   ".ckpt", ".safetensors", ".onnx",    ".parquet", ".h5",  ".html",
+    ".tar", ".keras", ".jpg",  ".jpeg",        ".png",     ".gif",     ".bmp", ".webp",
+    ".tif", ".tiff",  ".bin",  ".pb",          ".msgpack", ".pdf"};
 
 void check_ending(const OutputFile& output) {
   const Kind& written = described(output.kind);
   const std::string ending = output_ending(output.path);
-  if (written.formats.empty() ||
-      std::find(kKnownEndings.begin(), kKnownEndings.end(), ending) == kKnownEndings.end()) {
-    return;
-  }
+  // Where the extension chooses the format, a mistyped one would choose another than was meant.
+  const bool chooses = written.formats.size() > 1 && output.ending.empty() && !ending.empty();
+  const bool known = std::ranges::count(kKnownEndings, ending) > 0;
+  if (written.formats.empty() || (!chooses && !known)) return;
   std::vector<std::string> names, calls;
   for (const Format& format : written.formats) {
     if (!output.ending.empty() && output.ending != format.ending) continue;

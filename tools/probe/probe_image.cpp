@@ -76,7 +76,7 @@ class ProbeImage : public Command {
     flags.add("--views", views_, "how many").check(in_range(1, 100)).needs(augment);
     flags
         .add("--out", out_,
-             "FILE.png: the pixels as a picture; any other name: HDF5 with /pixels and /tensor")
+             "FILE.png: the pixels as a picture; FILE.h5: HDF5 with /pixels and /tensor")
         .check(file_name())
         .type_name("FILE");
     flags.add("--show", show_, "PNG file for the pixels, beside --out")
@@ -142,6 +142,10 @@ class ProbeImage : public Command {
                                                       resized.width, resized.height, width, height);
       print("{}: {} x {}{}, {}\n", one_line(image_), image.width(), image.height(),
             orientation == kUpright ? "" : lies, done);
+      if (!out_.empty()) {
+        print("{}: {}\n", one_line(out_), picture_out ? "the picture" : "/pixels and /tensor");
+      }
+      if (!show_.empty()) print("{}: the picture\n", one_line(show_));
     }
     nlohmann::json json = {{"image", image_},
                            {"width", image.width()},

@@ -107,6 +107,10 @@ class ProbeLoss final : public Command {
             kind == LossKind::kScores ? " (rankings with a positive)"
                                       : fmt::format(" of {}", data.rows),
             norm(result.grad));
+      if (result.valid_queries == 0 && result.loss == 0 && kind != LossKind::kScores) {
+        note(
+            fmt::format("{}: no row has another of its class to find, so that the loss is 0", in_));
+      }
       if (data.memory > 0) print("memory         {} rows to rank against\n", data.memory);
       if (kind == LossKind::kProxies) {
         json["grad_proxies_norm"] = norm(result.grad_proxies);

@@ -218,8 +218,9 @@ std::vector<std::string> describe_training(const TrainParts& parts) {
   lines.push_back(fmt::format("disk in MiB: {:.1f} for {}",
                               static_cast<double>(parts.trainer.state_bytes()) / kMebibyte,
                               s.epochs == 0 ? s.out + "/last.h5"
-                                            : fmt::format("each of {}/best.h5, last.h5 and "
-                                                          "previous.h5",
+                                            : fmt::format("each of {}/best.h5, last.h5, "
+                                                          "previous.h5 and the next one while it "
+                                                          "is written",
                                                           s.out)));
   return lines;
 }

@@ -227,9 +227,10 @@ class Mapping {
     add("of parts that it does not have", further_);
     if (what.empty()) return;
     if (!missing_.empty()) what.insert(what.end(), file_.notes.begin(), file_.notes.end());
-    refuse(file_, fmt::format(
-                      "its tensors are not those of {}: {}; `convert {} --list` shows all of them",
-                      with_article(out_.model.arch), fmt::join(what, "; "), printable(file_.path)));
+    refuse(
+        file_,
+        fmt::format("its tensors are not those of {}: {}; `convert {} --list` shows what it holds",
+                    with_article(out_.model.arch), fmt::join(what, "; "), printable(file_.path)));
   }
 
   const TensorFile& file_;

@@ -469,10 +469,14 @@ TEST(Cli, AFolderWithoutItsFlagIsTakenForData) {
   const std::string path = folder.path() / "my photos", file = path + "/readme.txt";
   EXPECT_EQ(run_bench({"eval", path.c_str()}, ran), 2);
   EXPECT_EQ(run_bench({"eval", file.c_str()}, ran), 2);
+  const std::string spec = "folder:" + path;
+  EXPECT_EQ(run_bench({"eval", spec.c_str()}, ran), 2);
   const std::string err = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(holds(
       err, path + ": not expected here; as data it is --data folder:'" + path + "'; see --help\n"));
   EXPECT_TRUE(holds(err, "/readme.txt: not expected here; see --help\n"));
+  EXPECT_TRUE(holds(
+      err, spec + ": not expected here; as data it is --data folder:'" + path + "'; see --help\n"));
   EXPECT_EQ(ran, "");
 }
 

@@ -321,7 +321,7 @@ TEST_F(Convert, Case45WhatCannotBeWrittenTo) {
   EXPECT_TRUE(holds(piped.err, "error: /dev/stdout: is not a regular file"));
   EXPECT_TRUE(holds(piped.err, "code 3"));
   // A disk or quota that fills up in the middle of a file must leave the former file.
-  ASSERT_EQ(run("convert", {in("r20.pth"), in("o.dat")}).code, 0);
+  ASSERT_EQ(run("convert", {in("r20.pth"), in("o.dat"), "--to", "h5"}).code, 0);
   const std::string before = file_text(in("o.dat"));
   for (const char* to : {"h5", "safetensors", "onnx"}) {
     const Finished full =
@@ -360,9 +360,12 @@ TEST_F(Convert, AnEndingIsOfItsFormat) {
   refused("z.hdf5", "onnx", "weights are written as ONNX; call the file z.onnx");
   refused("z.onnx", "h5", "weights are written as HDF5; call the file z.h5");
   refused("z.onnx", "safetensors", "weights are written as safetensors; call the file z.safet");
-  // An ending in capitals counts as well; an unknown ending allows any format.
+  // It would choose HDF5.
+  refused("back.safetensor", "",
+          "weights are written as HDF5 or safetensors or ONNX; call the file back.h5 or");
+  // An ending in capitals counts as well; with --to, one that no format has may stand.
   EXPECT_TRUE(holds(run("convert", {in("r20.pth"), in("z.ONNX")}).out, "ONNX graph"));
-  EXPECT_EQ(run("convert", {in("r20.pth"), in("z.xyz")}).code, 0);
+  EXPECT_EQ(run("convert", {in("r20.pth"), in("z.xyz"), "--to", "h5"}).code, 0);
   EXPECT_EQ(run("convert", {in("r20.pth"), in("z.HDF5"), "--to", "h5"}).code, 0);
   EXPECT_EQ(run("convert", {in("z.HDF5"), "--list"}).code, 0);
   EXPECT_EQ(run("convert", {in("r20.pth"), in("z"), "--to", "safetensors"}).code, 0);

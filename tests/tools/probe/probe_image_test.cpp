@@ -178,6 +178,8 @@ TEST_F(ProbeImage, BadPictureIsNamedAndNothingIsWritten) {
 TEST_F(ProbeImage, WrongUsageIsTwo) {
   const std::string image = (kGoldens / "files/rgb8.png").string();
   EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--image-size", "-1"}), 2);
+  EXPECT_EQ(probe({"--image", image, "--out", in("t.jpg")}), 2);
+  EXPECT_TRUE(holds(error_, "are written as PNG or HDF5; call the file t.png or t.h5"));
   // No network has a longer short side; with a random crop more than that overflowed.
   EXPECT_EQ(probe({"--image", image, "--out", in("t.h5"), "--resize", "8193"}), 2);
   EXPECT_TRUE(holds(error_, "--resize: expected an integer of 0 to 8192, got 8193"));
@@ -202,7 +204,8 @@ TEST_F(ProbeImage, ShowsWhatTrainingWouldDraw) {
                    "--json", in("v.json")}),
             0)
       << error_;
-  EXPECT_EQ(out_, in("p.png") + ": 60 x 50, 5 views of 24 x 24: " + augment_text(options) + "\n");
+  EXPECT_EQ(out_, in("p.png") + ": 60 x 50, 5 views of 24 x 24: " + augment_text(options) + "\n" +
+                      in("v.h5") + ": /pixels and /tensor\n" + in("v.png") + ": the picture\n");
   const Hdf5Reader file(in("v.h5"));
   EXPECT_EQ(file.info("/pixels").dims, (std::vector<std::int64_t>{5, 24, 24, 3}));
   EXPECT_EQ(file.info("/tensor").dims, (std::vector<std::int64_t>{5, 3, 24, 24}));

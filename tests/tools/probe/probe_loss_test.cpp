@@ -14,6 +14,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -288,6 +289,19 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
   folder_.write("y.csv", table);
   EXPECT_EQ(loss_and_gradient("smooth_ap", {"--in", in("e.npy"), "--labels", in("y.csv:species")}),
             loss_and_gradient("smooth_ap", {"--in", in("in.h5")}));
+}
+
+// 0 would look like the best of losses.
+TEST_F(ProbeLoss, RowsWithNothingToFindAreSaid) {
+  LossData<double> data = made_up::data(LossKind::kEmbeddings, {.rows = 12, .dim = 6}, 1);
+  const std::string said = "no row has another of its class to find, so that the loss is 0";
+  write("in.h5", data);
+  EXPECT_EQ(probe({"--loss", "smooth_ap", "--in", in("in.h5")}), 0);
+  EXPECT_FALSE(holds(error_, said));
+  std::iota(data.labels.begin(), data.labels.end(), 0);
+  write("in.h5", data);
+  EXPECT_EQ(probe({"--loss", "smooth_ap", "--in", in("in.h5")}), 0);
+  EXPECT_TRUE(holds(error_, said));
 }
 
 // numpy and PyTorch make floating-point numbers of whole ones, and pandas names.

@@ -431,6 +431,10 @@ TEST_F(FolderRun, ChangedPicturesAreRefusedUnlessAllowed) {
   EXPECT_TRUE(holds(refused.err,
                     "with 1 new class ('d0'); restore the data, or go on with them as "
                     "they are by --allow-changed-data"));
+  fs::rename(in("changing/c5"), in("changing/e0"));
+  EXPECT_TRUE(holds(go_on("changing_run", {"--epochs", "2"}).err,
+                    "with 2 new classes ('d0', 'e0') and without 1 class ('c5'); restore"));
+  fs::rename(in("changing/e0"), in("changing/c5"));
   const Finished allowed = go_on("changing_run", {"--epochs", "2", "--allow-changed-data"});
   EXPECT_EQ(allowed.code, 0) << allowed.err;
   EXPECT_TRUE(holds(allowed.err, "data: 24 images "));

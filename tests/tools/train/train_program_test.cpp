@@ -86,6 +86,8 @@ TEST_F(TrainProgram, TrainsEvaluatesAndLeavesARecord) {
   const Finished nowhere = run_to_end({RK_BIN "/train", "--data", "glyphs"}, in("run"));
   EXPECT_EQ(nowhere.code, 2);
   EXPECT_TRUE(holds(nowhere.err, "--out is missing"));
+  EXPECT_TRUE(holds(run({RK_BIN "/train", "--resume", "auto"}).err,
+                    "--out is missing; give the folder of the run that is to go on"));
   const Finished unasked = run(command("run"));
   EXPECT_EQ(unasked.code, 3);
   EXPECT_TRUE(holds(unasked.err, "holds a run already; --resume auto"));

@@ -33,8 +33,10 @@ CLI::App& innermost(CLI::App& app) {
 std::string what_for(const std::string& word, const CLI::App& app) {
   std::error_code ignored;
   const bool takes_data = app.get_option_no_throw("--data") != nullptr;
-  if (!takes_data || !std::filesystem::is_directory(word, ignored)) return "see --help";
-  return fmt::format("as data it is --data folder:{}; see --help", shell_word(word));
+  const std::string kind = "folder:";
+  const std::string folder = word.starts_with(kind) ? word.substr(kind.size()) : word;
+  if (!takes_data || !std::filesystem::is_directory(folder, ignored)) return "see --help";
+  return fmt::format("as data it is --data {}{}; see --help", kind, shell_word(folder));
 }
 
 std::string usage_message(CLI::App& app, const CLI::ParseError& error) {

@@ -17,20 +17,28 @@
 namespace rk {
 namespace {
 
-// " with 2 new classes ('a', 'b')"; empty without any.
-std::string class_changes(const std::vector<std::string>& before,
-                          const std::vector<std::string>& now) {
-  const std::set<std::string> known(before.begin(), before.end());
+// Those of `names` that `others` lacks, "2 new classes ('a', 'b')"; empty without any.
+std::string lacking(const std::vector<std::string>& names, const std::vector<std::string>& others,
+                    const char* what) {
+  const std::set<std::string> known(others.begin(), others.end());
   std::vector<std::string> more;
-  std::copy_if(now.begin(), now.end(), std::back_inserter(more),
+  std::copy_if(names.begin(), names.end(), std::back_inserter(more),
                [&](const std::string& name) { return !known.contains(name); });
   if (more.empty()) return "";
   constexpr std::size_t kMost = 3;
   const std::size_t shown = std::min(more.size(), kMost);
   return fmt::format(
-      " with {} ('{}'{})", counted(more.size(), "new class"),
+      "{} ('{}'{})", counted(more.size(), what),
       fmt::join(more.begin(), more.begin() + static_cast<std::ptrdiff_t>(shown), "', '"),
       more.size() > kMost ? ", ..." : "");
+}
+
+// " with 2 new classes ('a', 'b') and without 1 class ('c')"; empty if there are the same.
+std::string class_changes(const std::vector<std::string>& before,
+                          const std::vector<std::string>& now) {
+  const std::string more = lacking(now, before, "new class"), gone = lacking(before, now, "class");
+  if (gone.empty()) return more.empty() ? "" : " with " + more;
+  return fmt::format("{} without {}", more.empty() ? "" : fmt::format(" with {} and", more), gone);
 }
 
 // " with exif=ignore instead of turn"; empty if that did not change.

@@ -2,6 +2,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "weights/run_folder.h"
 
 #include <algorithm>
 #include <system_error>
@@ -36,6 +37,10 @@ std::vector<fs::path> recipe_folders() {
 std::string find_recipe(const std::string& name, const std::vector<fs::path>& folders) {
   std::error_code ignored;
   if (fs::is_regular_file(name, ignored)) return name;
+  const fs::path of_run = fs::path(name) / kSettingsFile;
+  if (fs::is_regular_file(of_run, ignored)) {
+    fail<InputError>("{}: is a folder; the settings of its run are {}", name, of_run.string());
+  }
   std::vector<std::string> known;
   for (const fs::path& folder : folders) {
     if (fs::path(name).has_parent_path()) break;

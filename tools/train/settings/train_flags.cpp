@@ -234,9 +234,10 @@ void add_train_options(Flags& flags, SettingTable& table, TrainSettings& setting
            "metric of the held-out classes whose highest value chooses best.h5")
       .check(one_of({"map_at_r", "recall_at_1", "r_precision", "map", "roc_auc", "jsd"}));
   table
-      .add("patience", settings.patience,
-           "stop when this many epochs in a row have not raised the highest value of --monitor; 0: "
-           "never")
+      .add(
+          "patience", settings.patience,
+          "stop when this many epochs in a row have not raised the highest value of --monitor that "
+          "an epoch reached (what training began with does not count); 0: never")
       .check(in_range(0, 1 << 30));
   table
       .add("log", settings.log,

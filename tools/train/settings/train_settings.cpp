@@ -212,6 +212,9 @@ void resolve(TrainSettings& s) {
               ? fmt::format(", which --recipe {} has", shell_word(recipe))
               : "");
     }
+    if (s.resume == "auto") {
+      fail<UsageError>("--out is missing; give the folder of the run that is to go on");
+    }
     fail<UsageError>(
         "--data is missing; for example --data folder:photos,val_classes=0.2 or --data "
         "glyphs");

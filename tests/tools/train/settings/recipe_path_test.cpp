@@ -31,6 +31,10 @@ TEST(RecipePath, AFileComesBeforeThoseThatComeAlong) {
                     "known: omniglot, shop"));
   EXPECT_EQ(message_of<InputError>([&] { find_recipe("a/omniglot", folders); }),
             "a/omniglot: no such recipe; check the path");
+  folder.write("run/settings.toml", "");
+  const std::string run = folder.in("run");
+  EXPECT_EQ(message_of<InputError>([&] { find_recipe(run, folders); }),
+            run + ": is a folder; the settings of its run are " + run + "/settings.toml");
 }
 
 // If the data are missing, train's message refers to the recipe's first lines.
