@@ -1,5 +1,6 @@
 // The kernels of kernels/launch.h, on images in float and in 16 bits, on a block emulated by
-// threads: one list, in block_kernels.cpp. It also shows whether two threads write the same element.
+// threads: one list, in block_kernels.cpp. It also shows whether two threads write the same
+// element.
 #pragma once
 
 #include "tests/race/emulated_block.h"

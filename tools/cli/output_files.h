@@ -36,11 +36,12 @@ std::string output_ending(const std::string& path);
 
 // Throws UsageError if two outputs, or an output and one of `inputs`, are the same file, if a name
 // has the extension of another format ("e.npy" for embeddings, which are HDF5) or, where it chooses
-// one of several formats, of none of them ("w.safetensor"), or if anything but JSON is to go to standard output ("-"). Throws InputError if an output is a folder, if its folder
-// is missing or, unless `force`, if the file there is not an earlier result of that kind. `inputs`
-// may include folders: other files in one are not replaced even with `force`. Empty files may
-// always be replaced. Paths that are not regular files (/dev/stdout, a pipe) are allowed only for
-// JSON, which is written into them.
+// one of several formats, of none of them ("w.safetensor"), or if anything but JSON is to go to
+// standard output ("-"). Throws InputError if an output is a folder, if its folder is missing or,
+// unless `force`, if the file there is not an earlier result of that kind. `inputs` may include
+// folders: other files in one are not replaced even with `force`. Empty files may always be
+// replaced. Paths that are not regular files (/dev/stdout, a pipe) are allowed only for JSON, which
+// is written into them.
 void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs,
                    bool force);
 
