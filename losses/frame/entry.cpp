@@ -28,8 +28,8 @@ void check_value(const std::string& loss, const LossParameter& parameter, const 
   const bool fits = value && *value >= parameter.low && *value <= parameter.high &&
                     (!parameter.integer || *value == std::floor(*value));
   if (!fits) {
-    fail<UsageError>("{}: {}={} cannot be; give {}", loss, parameter.name, text,
-                     range_text(parameter));
+    fail<UsageError>("{}: {}={} cannot be; give {}{}", loss, parameter.name, text,
+                     parameter.integer ? "an " : "", range_text(parameter));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "tools/bench/timing.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
+#include "tools/cli/progress.h"
 
 #include <fmt/format.h>
 
@@ -120,7 +121,7 @@ class BenchEval final : public Command {
     const EmbeddingSet others = make_set(context, gallery_, dim_, classes_, common.seed, n_);
     const EmbeddingView view = set.view(), other_view = others.view();
     const EmbeddingView* gallery = gallery_ > 0 ? &other_view : nullptr;
-    const Measured measured = measure(context, set, view, gallery);
+    const Measured measured = measure(context, set, view, gallery, common.quiet);
     write_result(common, context.threads(), report(context, measured));
   }
 
@@ -132,7 +133,7 @@ class BenchEval final : public Command {
   };
 
   Measured measure(const Context& context, const EmbeddingSet& set, const EmbeddingView& view,
-                   const EmbeddingView* gallery) const {
+                   const EmbeddingView* gallery, bool quiet) const {
     const EmbeddingView& candidates = gallery != nullptr ? *gallery : view;
     const ClassOrder order = make_class_order(view, gallery);
     EvaluateOptions options;
@@ -170,17 +171,25 @@ class BenchEval final : public Command {
     };
     std::optional<Buffer> block;
     if (!context.on_gpu()) block.emplace(Buffer::of<float>(kBlockRows * kBlockColumns));
+    // Told of between what is timed.
+    const std::int64_t parts = context.on_gpu() ? 3 : 4;
+    Progress progress("timing", parts * repeats_, "parts", quiet);
+    std::int64_t done = 0;
     for (int repeat = 0; repeat < repeats_; ++repeat) {
       out.totals.push_back(all_ms());
+      progress.update(++done);
       out.binned.push_back(milliseconds([&] {
         if (!evaluate(context, view, gallery, with_bins)) stop_if_interrupted();
       }));
+      progress.update(++done);
       out.floors.push_back(products_ms());
       out.shares.push_back(out.floors.back() / out.totals.back());
+      progress.update(++done);
       if (context.on_gpu()) continue;
       out.matrices.push_back(
           milliseconds([&] { whole_matrix(context, view, candidates, *block); }));
       out.of_matrices.push_back(out.totals.back() / out.matrices.back());
+      progress.update(++done);
     }
     return out;
   }

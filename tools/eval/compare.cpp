@@ -205,7 +205,7 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   if (!alike) {
     note(notes.emplace_back(
         fmt::format("the two networks read the pictures differently, each as it was trained to, so "
-                    "that part of the difference may be the pictures': {}",
+                    "part of the difference may be that of the pictures: {}",
                     data)));
   }
   if (both.networks[0] == both.networks[1]) {
