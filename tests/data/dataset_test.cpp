@@ -638,5 +638,13 @@ TEST(Dataset, OneClassCannotBeDivided) {
   EXPECT_EQ(open_dataset("glyphs:classes=2,val_classes=0.9", Split::kTrain).classes().size(), 1U);
 }
 
+// Drawn characters have no files to look through.
+TEST(Dataset, HelpListsTheKindsThatAProgramTakes) {
+  EXPECT_TRUE(holds(dataset_help(), "\nglyphs"));
+  EXPECT_TRUE(holds(dataset_help(), "folder:PATH"));
+  EXPECT_FALSE(holds(dataset_help(/*only_files=*/true), "glyphs"));
+  EXPECT_TRUE(holds(dataset_help(/*only_files=*/true), "folder:PATH"));
+}
+
 }  // namespace
 }  // namespace rk
