@@ -80,12 +80,14 @@ void say_settings(const std::vector<DifferingFact>& settings) {
     names = std::max(names, each.name.size());
     values = std::max(values, one_line(shown_value(each.first)).size());
   }
-  // A value longer than this does not move those of B in all other lines.
+  // Beside a value longer than this, that of B stands in the next line.
   values = std::min<std::size_t>(values, 36);
   print("\n  {:<{}}  {:<{}}  {}\n", title, names, "A", values, "B");
+  const std::string next_line = fmt::format("\n{:<{}}", "", 2 + names + 2 + values + 2);
   for (const DifferingFact& each : settings) {
-    print("  {:<{}}  {:<{}}  {}\n", each.name, names, one_line(shown_value(each.first)), values,
-          one_line(shown_value(each.second)));
+    const std::string first = one_line(shown_value(each.first));
+    print("  {:<{}}  {:<{}}{}{}\n", each.name, names, first, values,
+          first.size() > values ? next_line : "  ", one_line(shown_value(each.second)));
   }
 }
 

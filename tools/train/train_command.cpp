@@ -23,6 +23,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,8 +90,11 @@ class Train final : public Command {
     for (const auto& [name, spec] :
          {std::pair{"data", &settings_.data}, std::pair{"test-data", &settings_.test_data}}) {
       if (given.contains(name)) continue;
+      const char* own = std::string_view(name) == "test-data" && given.contains("data")
+                            ? "--test-data '' takes --data's own held-out classes; "
+                            : "";
       require_found(fmt::format("--{}", name), *spec, settings_.recipe, "train is called",
-                    "its comments may say where to get it; or ");
+                    fmt::format("its comments may say where to get it; {}or ", own));
     }
   }
 

@@ -822,7 +822,8 @@ TEST_F(TrainProgram, BadInputIsOneLineAndWritesNothing) {
       {{"--recipe", in("elsewhere.toml")},
        3,
        "no such folder; it is the --test-data of " + in("elsewhere.toml") +
-           ", relative to the folder in which train is called; its comments may say where"},
+           ", relative to the folder in which train is called; its comments may say where "
+           "to get it; --test-data '' takes --data's own held-out classes; or give --test-data"},
       {{"--weights", in("none.h5")}, 3, "none.h5"},
       {{"--weights", in("text.h5")}, 3, "text.h5"},
       {{"--weights", in("run/last.h5"), "--arch", "resnet50"}, 2, "holds a resnet20"},
