@@ -17,13 +17,20 @@
 namespace rk {
 namespace {
 
-// Those of `names` that `others` lacks, "2 new classes ('a', 'b')"; empty without any.
-std::string lacking(const std::vector<std::string>& names, const std::vector<std::string>& others,
-                    const char* what) {
+// Those of `names` that `others` lacks.
+std::vector<std::string> missing_in(const std::vector<std::string>& others,
+                                    const std::vector<std::string>& names) {
   const std::set<std::string> known(others.begin(), others.end());
   std::vector<std::string> more;
   std::copy_if(names.begin(), names.end(), std::back_inserter(more),
                [&](const std::string& name) { return !known.contains(name); });
+  return more;
+}
+
+// The same as text: "2 new classes ('a', 'b')"; empty without any.
+std::string lacking(const std::vector<std::string>& names, const std::vector<std::string>& others,
+                    const char* what) {
+  const std::vector<std::string> more = missing_in(others, names);
   if (more.empty()) return "";
   constexpr std::size_t kMost = 3;
   const std::size_t shown = std::min(more.size(), kMost);
@@ -156,9 +163,8 @@ std::vector<std::pair<std::string, std::string>> changed_settings(
 }
 
 void add_classes(const std::vector<std::string>& more, std::vector<std::string>& names) {
-  const std::set<std::string> known(names.begin(), names.end());
-  std::copy_if(more.begin(), more.end(), std::back_inserter(names),
-               [&](const std::string& name) { return !known.contains(name); });
+  const std::vector<std::string> added = missing_in(names, more);
+  names.insert(names.end(), added.begin(), added.end());
 }
 
 }  // namespace rk
