@@ -67,7 +67,7 @@ template <class T> T scalar(const Hdf5Reader& file, const std::string& dataset) 
 }
 
 Seal checked_seal(const std::string& path) {
-  refuse_folder(path);
+  require_checkpoint_file(path);
   return check_seal(path);
 }
 

@@ -57,7 +57,7 @@ std::unique_ptr<Checkpoint> try_open(const std::string& path, std::vector<std::s
   Seal seal;
   try {
     if (!file_exists(path)) return nullptr;
-    refuse_folder(path);
+    require_checkpoint_file(path);
     seal = check_seal(path);
   } catch (const SystemError&) {
     throw;  // it may be the newest one there is
@@ -84,12 +84,21 @@ bool holds_checkpoint(const std::string& folder) {
       kRunCheckpoints, [&](const char* name) { return file_exists(in_folder(folder, name)); });
 }
 
-void refuse_folder(const std::string& path) {
+void require_checkpoint_file(const std::string& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return;
-  const fs::path best = fs::path(path) / kBestFile;
-  fail<InputError>("{}: is a folder; give {}", path,
-                   fs::exists(best, ignored) ? best.string() : "the path of a file");
+  const auto there = [&](const fs::path& file) { return fs::exists(file, ignored); };
+  const fs::path file(path);
+  if (fs::is_directory(file, ignored)) {
+    const fs::path best = file / kBestFile, last = file / kLastFile;
+    fail<InputError>("{}: is a folder; give {}", path,
+                     there(best)   ? best.string()
+                     : there(last) ? last.string()
+                                   : "the path of a file");
+  }
+  const fs::path last = file.parent_path() / kLastFile;
+  if (file.filename() == kBestFile && !there(file) && there(last)) {
+    fail<InputError>("{}: is not there; {} is the newest state of its run", path, last.string());
+  }
 }
 
 void require_room(const std::string& folder, std::uint64_t file_bytes, std::int64_t files,

@@ -34,8 +34,9 @@ inline constexpr std::array kRunCheckpoints = {kLastFile, kPreviousFile, kBestFi
 inline constexpr std::array kRunTexts = {kSettingsFile, kMetricsFile,   kTableFile,
                                          kOriginFile,   kBadImagesFile, kDivergenceFile};
 
-// Throws InputError if `path`, which should be a checkpoint, is a folder; names the best.h5 in it.
-void refuse_folder(const std::string& path);
+// Throws InputError if `path`, which should be a checkpoint, is a folder, or the best.h5 of a run
+// that has none yet; names the checkpoint to take.
+void require_checkpoint_file(const std::string& path);
 
 // Throws InputError unless a folder of that name exists or can be created, the disk has room for
 // `files` of `file_bytes` each, and the system lets this program write one (ulimit -f). Creates

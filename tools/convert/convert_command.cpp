@@ -255,7 +255,7 @@ class Convert final : public Command {
       fail<InputError>("{0}: is the folder of a run; take its {1} by --from-run {0}", in_,
                        kBestFile);
     }
-    refuse_folder(in_);
+    require_checkpoint_file(in_);
   }
 
   // Sets IN and OUT for --from-run; returns the path of the Python file, empty for ONNX.

@@ -105,6 +105,19 @@ std::int64_t count_in_index(const EvaluatedRows& searched, const Neighbours& fou
   return count;
 }
 
+// How many of the pictures that were found are no longer where their paths lead.
+std::size_t count_gone(const DescribedRows& index, const Neighbours& found) {
+  if (index.set.paths.empty()) return 0;
+  std::unordered_set<std::int64_t> gone;
+  for (std::int64_t q = 0; q < found.queries(); ++q) {
+    for (const Neighbour& each : found.of(q)) {
+      std::error_code ignored;
+      if (!std::filesystem::exists(picture_path(index, each.row), ignored)) gone.insert(each.row);
+    }
+  }
+  return gone.size();
+}
+
 FoundPictures page_of_search(const EvaluatedRows& searched, const Neighbours& found) {
   const EmbeddingSet &queries = searched.queries.set, &gallery = searched.gallery->set;
   const std::string& index = searched.gallery->name;
@@ -185,6 +198,12 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
             ? fmt::format("{}: holds the picture of --query, which finds itself", options.index)
             : fmt::format("{}: holds {} of the {} pictures of --query, which find themselves",
                           options.index, held, found.queries())));
+  }
+  if (const std::size_t gone = count_gone(*searched.gallery, found); gone > 0) {
+    note(notes.emplace_back(fmt::format(
+        "{}: {} that were found are no longer where they were embedded from; move them back, or "
+        "write it anew by --save-embeddings",
+        options.index, counted(gone, "picture"))));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
   if (!report.empty()) {

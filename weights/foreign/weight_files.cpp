@@ -145,7 +145,7 @@ NetworkWeights network_weights(const Checkpoint& checkpoint) {
 
 Checkpoint open_weights(const std::string& path, const std::string& arch,
                         std::vector<std::string>& said) {
-  refuse_folder(path);
+  require_checkpoint_file(path);
   if (is_sealed(path)) {
     Checkpoint ours(path);
     if (arch.empty() || arch == ours.model().arch) {

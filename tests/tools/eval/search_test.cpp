@@ -327,15 +327,18 @@ TEST_F(SearchRun, PicturesThatAreLeftOutAreSaid) {
 
 TEST_F(SearchRun, WhatIsGoneIsSaid) {
   fs::rename(in("set/c2"), in("elsewhere"));
-  ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c1/2.png"), "--topk", "12"}).code,
+  ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c1/2.png"), in("set/c0/1.png"),
+                    "--topk", "12"})
+                .code,
             0);
   const PageElement root = page();
   std::int64_t gone = 0;
   for (const PageElement* item : find_all(root, "li", "item")) {
     if (holds(item->text, "picture cannot be read")) ++gone;
   }
-  EXPECT_EQ(gone, 4);
-  EXPECT_EQ(sources().size(), 9U);
+  EXPECT_EQ(gone, 8);  // four of each query
+  EXPECT_EQ(sources().size(), 18U);
+  EXPECT_TRUE(holds(root.text, "4 pictures that were found are no longer where they were"));
 }
 
 }  // namespace

@@ -788,6 +788,7 @@ TEST_F(FolderRun, AFolderForAFileIsSaid) {
   best();
   folder_->picture("look.png", 3);
   folder_->write("bare/notes.txt", "mine");
+  folder_->write("begun/last.h5", "the state of a run without an epoch");
   folder_->write("mk.py", "mine");
   const auto why = [&](const std::vector<std::string>& words) {
     const Finished end = run_to_end(words, folder_->path().string());
@@ -795,10 +796,14 @@ TEST_F(FolderRun, AFolderForAFileIsSaid) {
     EXPECT_EQ(std::count(end.err.begin(), end.err.end(), '\n'), 1) << end.err;
     return end.err;
   };
-  for (const auto& [name, advice] :
-       {std::pair{"run", "run/best.h5"}, std::pair{"run/", "run/best.h5"}, std::pair{"bare", ""}}) {
-    const std::string said = in(name) + ": is a folder; give " +
-                             (*advice == '\0' ? "the path of a file" : in(advice)) + "\n";
+  const std::string folder = ": is a folder; give ";
+  for (const auto& [name, what] :
+       {std::pair{"run", folder + in("run/best.h5")}, std::pair{"run/", folder + in("run/best.h5")},
+        std::pair{"begun", folder + in("begun/last.h5")},
+        std::pair{"begun/best.h5",
+                  ": is not there; " + in("begun/last.h5") + " is the newest state of its run"},
+        std::pair{"bare", folder + "the path of a file"}}) {
+    const std::string said = in(name) + what + "\n";
     EXPECT_TRUE(
         holds(why({RK_BIN "/eval", "--checkpoint", in(name), "--data", flat(), "-q"}), said));
     EXPECT_TRUE(holds(
