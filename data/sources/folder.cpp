@@ -6,6 +6,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/nearest.h"
+#include "engine/base/note.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -188,8 +189,8 @@ struct SharedClass {
                        others == 1 ? "is" : "are");
   }
   fail<InputError>(
-      "{}: class '{}' is also in {}{}; give each class to one split, or give one of the folders "
-      "alone, with val_classes=0.2",
+      "{}: class '{}' is also in {}{}; give each class to one split (under another name if it is "
+      "another thing), or give one of the folders alone, with val_classes=0.2",
       (root / one.second).string(), one.name, (root / one.first).string(), more);
 }
 
@@ -223,6 +224,27 @@ SplitClasses find_disjoint(const fs::path& root, const std::vector<SplitFolder>&
   return wanted;
 }
 
+// Splits that are taken for categories may share classes, which then are several.
+void note_divided_classes(const DataSpec& spec, const std::vector<ClassFolder>& classes) {
+  std::map<std::string, std::string> category_of;
+  std::set<std::string> divided;
+  std::string example;
+  for (const ClassFolder& c : classes) {
+    if (!split_of_folder(c.category)) continue;
+    const std::string name = fs::path(c.path).filename().string();
+    const auto [at, is_new] = category_of.emplace(name, c.category);
+    if (is_new || !divided.insert(name).second) continue;
+    if (example.empty()) example = fmt::format("'{}' in {} and {}", name, at->second, c.category);
+  }
+  if (divided.empty()) return;
+  const std::size_t count = divided.size();
+  note_first(
+      "divided classes",
+      fmt::format("{}: {} {} in several splits, as {}: with splits=none they are different "
+                  "classes; leave it out if they are not",
+                  spec.path, counted(count, "class name"), count == 1 ? "is" : "are", example));
+}
+
 }  // namespace
 
 Dataset read_folder(const DataSpec& spec, Split split) {
@@ -234,6 +256,7 @@ Dataset read_folder(const DataSpec& spec, Split split) {
                                   ? SplitClasses{find_classes(spec.path, too_deep), spec.path, {}}
                                   : find_disjoint(spec.path, splits, split);
   add_categories(found.classes, known);
+  if (splits.empty()) note_divided_classes(spec, found.classes);
   if (!splits.empty() && split == splits.front().split) {  // once, not in every split
     add(others, found.left_out);
     for (const SplitFolder& folder : hollow) {

@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/lower_case.h"
 #include "engine/base/nearest.h"
+#include "engine/base/note.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -91,7 +92,15 @@ SplitFolders split_folders(const DataSpec& spec) {
   if (splits.empty() && others.empty()) splits.swap(hollow);
   if (splits.empty()) return {};
   if (!others.empty()) {
-    if (may_be_classes) return {};
+    if (may_be_classes) {
+      const bool one = named.size() == 1;
+      note_first("splits as classes",
+                 fmt::format("{}: {} {}, beside {}, so {}; a split holds a folder for each class",
+                             spec.path, quoted(named),
+                             one ? "holds images itself" : "hold images themselves", quoted(others),
+                             one ? "it is taken for a class" : "they are taken for classes"));
+      return {};
+    }
     fail<InputError>(
         "{}: {} would be a split, {} would be none; if these are splits, {}move {} out of the "
         "folder; if all of them are categories, add ,splits=none",

@@ -4,6 +4,7 @@
 #include "engine/device/cuda/context.h"
 #include "engine/device/cuda/timer.h"
 #include "engine/device/pinned_buffer.h"
+#include "engine/device/precision.h"
 #include "kernels/blocks/difference_block.h"
 #include "kernels/half_element.h"
 #include "kernels/launch.h"

@@ -4,6 +4,7 @@
 #include "engine/base/error.h"
 #include "engine/base/printable.h"
 #include "engine/base/shape.h"
+#include "retrieval/files/labels.h"
 #include "retrieval/files/mapped_file.h"
 #include "weights/atomic_file.h"
 #include "weights/hdf5/contents.h"
@@ -115,13 +116,30 @@ void check_finite(const EmbeddingSet& set, const std::string& file, const std::s
                    one ? "that image" : "those images", one ? "the row" : "the rows");
 }
 
+std::span<const std::string> usual_camera_names() {
+  static const std::vector<std::string> names = {"cameras",   "camera",   "camera_ids", "camera_id",
+                                                 "cameraids", "cameraid", "camids",     "camid",
+                                                 "cam_ids",   "cam_id",   "cams",       "cam"};
+  return names;
+}
+
+std::string cameras_in(const Hdf5Reader& file, const std::string& prefix) {
+  for (const std::string& name : usual_camera_names()) {
+    const std::string dataset = "/" + prefix + name;
+    if (file.has(dataset)) return dataset;
+  }
+  return "";
+}
+
 void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_t rows,
                   EmbeddingSet& set) {
-  for (auto [optional, values] :
-       {std::pair{"cameras", &set.cameras}, std::pair{"categories", &set.categories}}) {
-    const std::string dataset = "/" + prefix + optional;
-    if (file.has(dataset)) *values = read_integers(file, dataset, rows);
+  if (const std::string cameras = cameras_in(file, prefix); !cameras.empty()) {
+    const bool real = file.info(cameras).kind == Kind::kFloat;
+    require(file, cameras, real ? Kind::kFloat : Kind::kInteger, "integers", {rows});
+    set.cameras = whole_numbers(file, cameras);
   }
+  const std::string categories = "/" + prefix + "categories";
+  if (file.has(categories)) set.categories = read_integers(file, categories, rows);
   const std::string paths = "/" + prefix + "paths";
   if (file.has(paths)) {
     require(file, paths, Kind::kText, "strings", {rows});
@@ -228,6 +246,16 @@ void check_same_space(const EmbeddingSet& queries, const std::string& queries_pa
                      missing_here ? gallery_path : queries_path,
                      missing_here ? queries_path : gallery_path);
   }
+  if (!gallery.network.empty() && !queries.network.empty() && gallery.network != queries.network) {
+    fail<InputError>(
+        "{}: embedded by another network ({:.12}) than {} ({:.12}); embed both with "
+        "one checkpoint",
+        gallery_path, gallery.network, queries_path, queries.network);
+  }
+}
+
+void check_same_labels(const EmbeddingSet& queries, const std::string& queries_path,
+                       const EmbeddingSet& gallery, const std::string& gallery_path) {
   if (gallery.classes.empty() != queries.classes.empty()) {
     const bool missing_here = gallery.classes.empty();
     fail<InputError>(
@@ -235,12 +263,6 @@ void check_same_space(const EmbeddingSet& queries, const std::string& queries_pa
         "same classes by themselves; give names for both or numbers for both (labels of CSV that "
         "are all digits are numbers; a letter before each makes them names)",
         missing_here ? gallery_path : queries_path, missing_here ? queries_path : gallery_path);
-  }
-  if (!gallery.network.empty() && !queries.network.empty() && gallery.network != queries.network) {
-    fail<InputError>(
-        "{}: embedded by another network ({:.12}) than {} ({:.12}); embed both with "
-        "one checkpoint",
-        gallery_path, gallery.network, queries_path, queries.network);
   }
 }
 

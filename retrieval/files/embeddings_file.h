@@ -1,7 +1,8 @@
 // Embeddings in HDF5: /embeddings float32 [N, D], /labels int64 [N]; optional /cameras int64 [N],
-// /categories int64 [N], /paths strings [N], /classes strings [C] (then a label is a position in
-// it), /network one string. Further objects in the file are ignored. Attributes of the root are
-// written_by (weights/written_by.h) and, with /network, exif: "turn" or "ignore".
+// or by another of usual_camera_names(), /categories int64 [N], /paths strings [N], /classes
+// strings [C] (then a label is a position in it), /network one string. Further objects in the file
+// are ignored. Attributes of the root are written_by (weights/written_by.h) and, with /network,
+// exif: "turn" or "ignore".
 //
 // Errors are InputErrors that name the file: not HDF5, a data set missing or of another type or
 // length, no rows, no columns, a non-finite value (its row is named).
@@ -26,7 +27,12 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix =
 
 // Reads another data set of the file as embeddings, and nothing else.
 EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name);
-// Reads the optional /cameras, /categories and /paths.
+// Usual names of arrays of cameras, in lower case.
+std::span<const std::string> usual_camera_names();
+// The data set of cameras: "/cameras"; empty: there is none.
+std::string cameras_in(const Hdf5Reader& file, const std::string& prefix = "");
+
+// Reads the optional cameras, /categories and /paths.
 void read_columns(const Hdf5Reader& file, const std::string& prefix, std::int64_t rows,
                   EmbeddingSet& set);
 // Reads the optional /classes, which name `labels`. Throws InputError if one has no name, or if two
@@ -45,13 +51,16 @@ void check_finite(const EmbeddingSet& set, const std::string& file, const std::s
 void write_embeddings(const std::string& path, const EmbeddingSet& set);
 
 // Throws InputError naming both files if `gallery` cannot be searched for `queries`: another
-// dimension or network, cameras or class names on one side only.
+// dimension or network, or cameras on one side only.
 void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,
                       const EmbeddingSet& gallery, const std::string& gallery_path);
+// The same if classes have names on one side only; the files are those of the labels.
+void check_same_labels(const EmbeddingSet& queries, const std::string& queries_path,
+                       const EmbeddingSet& gallery, const std::string& gallery_path);
 
 // If both name their classes: relabels the gallery's rows with the queries' labels for classes of
 // the same names, and with new labels for classes that only the gallery has. Both must have passed
-// check_same_space().
+// check_same_labels().
 void match_classes(const EmbeddingSet& queries, EmbeddingSet& gallery);
 
 }  // namespace rk

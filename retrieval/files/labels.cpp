@@ -168,6 +168,22 @@ std::vector<std::int64_t> whole_numbers(const Hdf5Reader& file, const std::strin
   return out;
 }
 
+std::vector<std::int64_t> whole_number_of_each(const StoredArray& array, std::int64_t rows,
+                                               const std::string& from) {
+  if (array.text) {
+    fail<InputError>(
+        "{}: holds names; number them, equal ones alike in all files (numpy: np.unique(names, "
+        "return_inverse=True)[1])",
+        from);
+  }
+  const bool flat = std::ranges::count_if(array.dims(), [](auto side) { return side > 1; }) <= 1;
+  if (!(array.integer() || array.real()) || !flat || array.tensor.elements() != rows) {
+    fail<InputError>("{}: is {}, not one whole number for each of the {}; mend or remove it", from,
+                     text_of(array), counted(rows, "row"));
+  }
+  return whole_numbers(array, from);
+}
+
 void refuse_named_labels(const Hdf5Reader& file, const std::string& labels_flag) {
   if (!file.has("/labels") || file.info("/labels").kind != Hdf5Reader::Kind::kText) return;
   fail<InputError>("{}: /labels does not hold integers but names; with {} {} they are taken",

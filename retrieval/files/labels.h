@@ -26,6 +26,11 @@ struct Labels {
 std::vector<std::int64_t> whole_numbers(const StoredArray& array, const std::string& from);
 std::vector<std::int64_t> whole_numbers(const Hdf5Reader& file, const std::string& name);
 
+// The same for what stands beside rows, as cameras do: one number for each of `rows`, also as a
+// matrix of one column or row.
+std::vector<std::int64_t> whole_number_of_each(const StoredArray& array, std::int64_t rows,
+                                               const std::string& from);
+
 // Throws InputError if /labels holds names: they are taken only if `labels_flag` names the file.
 void refuse_named_labels(const Hdf5Reader& file, const std::string& labels_flag);
 

@@ -75,25 +75,24 @@ void take_values(const ArrayFile& file, const StoredArray& array, EmbeddingSet& 
   set.embeddings = rows_as_float32(array);
 }
 
-std::vector<std::int64_t> integers_in(const ArrayFile& file, std::int64_t rows,
-                                      std::span<const std::string> names) {
-  const StoredArray* array = file.find(names);
-  if (array == nullptr) return {};
-  const std::string where = fmt::format("{}: {}", printable(file.path()), in_quotes(array->name));
-  if (!array->integer() || array->dims() != std::vector<std::int64_t>{rows}) {
-    fail<InputError>("{} is {}, not one integer for each of the {}; mend or remove it", where,
-                     text_of(*array), counted(rows, "row"));
-  }
-  return integers_of(*array, where);
+std::vector<std::int64_t> numbers_in(const ArrayFile& file, const StoredArray& array,
+                                     std::int64_t rows) {
+  return whole_number_of_each(array, rows,
+                              fmt::format("{}: {}", printable(file.path()), in_quotes(array.name)));
 }
 
 // Reads cameras, categories and paths if present, as in HDF5.
-void take_what_is_beside(const ArrayFile& file, EmbeddingSet& set) {
-  static const std::vector<std::string> cameras = {"cameras", "camera_ids", "camids"};
+void take_what_is_beside(const ArrayFile& file, RowsRead& out) {
   static const std::vector<std::string> categories = {"categories"};
   static const std::vector<std::string> paths = {"paths", "filenames", "files"};
-  set.cameras = integers_in(file, set.count(), cameras);
-  set.categories = integers_in(file, set.count(), categories);
+  EmbeddingSet& set = out.set;
+  if (const StoredArray* cameras = file.find(usual_camera_names())) {
+    set.cameras = numbers_in(file, *cameras, set.count());
+    out.cameras = in_quotes(cameras->name);
+  }
+  if (const StoredArray* of = file.find(categories)) {
+    set.categories = numbers_in(file, *of, set.count());
+  }
   const StoredArray* names = file.find(paths);
   if (names == nullptr || !names->text) return;
   if (names->dims() != std::vector<std::int64_t>{set.count()}) {
@@ -137,7 +136,7 @@ RowsRead read_arrays(const RowsToRead& what) {
   out.set.dim = dim;
   out.set.labels = std::move(labels.labels);
   out.set.classes = std::move(labels.classes);
-  take_what_is_beside(file, out.set);
+  take_what_is_beside(file, out);
   take_values(file, array, out.set);
   check_finite(out.set, shown, array.name.empty() ? "" : in_quotes(array.name));
   check_mapped_files();
@@ -159,6 +158,7 @@ RowsRead read_hdf5(const RowsToRead& what) {
     if (!labelled || file.info("/labels").kind == Hdf5Reader::Kind::kInteger) {
       out.set = read_embeddings(file);
       out.labels = "/labels";
+      out.cameras = cameras_in(file);
       return out;
     }
   }
@@ -168,6 +168,7 @@ RowsRead read_hdf5(const RowsToRead& what) {
   out.set = read_matrix(file, name);
   const auto rows = static_cast<std::int64_t>(out.set.embeddings.size()) / out.set.dim;
   read_columns(file, "", rows, out.set);
+  out.cameras = cameras_in(file);
   // Of another data set nothing says which network made it.
   if (name == "/embeddings") read_network(file, "", out.set);
   Labels labels = read_labels(what.labels.empty() ? place.file : what.labels, rows, out.set.dim,

@@ -546,9 +546,40 @@ TEST(Folder, AClassMayHaveTheNameOfASplit) {
   const PictureFolder folder;
   folder.picture("bus/1.png", 1);
   folder.picture("train/1.png", 2);
+  const HeardNotes heard;
   EXPECT_EQ(class_names(open_dataset(folder.spec(), Split::kTrain)),
             (std::vector<std::string>{"bus", "train"}));
   EXPECT_TRUE(open_dataset(folder.spec(), Split::kTest).part().starts_with("the whole set"));
+  EXPECT_EQ(heard.lines,
+            std::vector<std::string>{folder.path().string() +
+                                     ": 'train' holds images itself, beside 'bus', so it is "
+                                     "taken for a class; a split holds a folder for each class"});
+}
+
+TEST(Folder, ClassesThatSplitsShareAreSeveralWithoutSplits) {
+  const PictureFolder folder;
+  for (const char* name : {"train/a/1.png", "query/b/1.png", "query/c/1.png", "gallery/c/2.png",
+                           "gallery/b/2.png", "gallery/d/1.png"}) {
+    folder.picture(name, 1);
+  }
+  const auto notes = [&](const std::string& more) {
+    const HeardNotes heard;
+    open_dataset(folder.spec() + more, Split::kTrain);
+    return heard.lines;
+  };
+  EXPECT_EQ(notes(""), std::vector<std::string>());
+  EXPECT_EQ(notes(",splits=none"),
+            std::vector<std::string>{folder.path().string() +
+                                     ": 2 class names are in several splits, as 'b' in gallery and "
+                                     "query: with splits=none they are different classes; leave it "
+                                     "out if they are not"});
+  // Classes of categories may have one name.
+  const PictureFolder shop;
+  shop.picture("cars/1/1.png", 1);
+  shop.picture("boats/1/1.png", 1);
+  const HeardNotes heard;
+  open_dataset(shop.spec() + ",splits=none", Split::kTrain);
+  EXPECT_EQ(heard.lines, std::vector<std::string>());
 }
 
 TEST(Folder, WhatIsLeftOutIsCounted) {

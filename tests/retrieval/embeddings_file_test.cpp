@@ -1,6 +1,7 @@
 #include "retrieval/files/embeddings_file.h"
 
 #include "engine/base/error.h"
+#include "retrieval/files/read_rows.h"
 #include "tests/support/messages.h"
 #include "tests/support/temporary_folder.h"
 #include "weights/atomic_file.h"
@@ -122,6 +123,29 @@ TEST(EmbeddingsFile, ShapesAndNamesThatAreAlmostRight) {
                 "/labels, "
                 "/test/features");
   std::filesystem::remove(path);
+}
+
+// As arrays of other formats may be called and stored.
+TEST(EmbeddingsFile, CamerasHaveTheirUsualNames) {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& name, auto values) {
+    Hdf5Writer file;
+    const std::vector<float> rows = {1, 2, 3};
+    const std::vector<std::int64_t> labels = {7, 7, 8};
+    file.write("/embeddings", {3, 1}, rows.data());
+    file.write("/labels", {3}, labels.data());
+    file.write(name, {3}, values.data());
+    write_atomic(folder.in("e.h5"), file.finish());
+    return read_rows({folder.in("e.h5"), "", false});
+  };
+  const std::vector<std::int64_t> cameras = {4, 5, 6};
+  for (const std::string& name : usual_camera_names()) {
+    const RowsRead as_integers = read("/" + name, cameras);
+    EXPECT_EQ(as_integers.set.cameras, cameras) << name;
+    EXPECT_EQ(as_integers.cameras, "/" + name);
+  }
+  EXPECT_EQ(read("/camids", std::vector<float>{4, 5, 6}).set.cameras, cameras);
+  EXPECT_TRUE(read("/views", cameras).set.cameras.empty());
 }
 
 TEST(EmbeddingsFile, CamerasOnOneSideOnlyAreRefused) {

@@ -346,10 +346,17 @@ TEST(ReadRows, WhatLiesBesideTheRowsInAnArchiveComesAlong) {
     folder.write("e.npz", zip_of(members));
     return RowsToRead{folder.in("e.npz"), "", false};
   };
-  for (const char* name : {"cameras", "camera_ids", "camids"}) {
-    EXPECT_EQ(read_rows(with(name, npy_labels({4, 5, 6}))).set.cameras,
-              (std::vector<std::int64_t>{4, 5, 6}))
-        << name;
+  const std::vector<std::int64_t> cameras = {4, 5, 6};
+  for (const char* name : {"cameras", "camera_ids", "camids", "Camera", "camid", "cam"}) {
+    const RowsRead read = read_rows(with(name, npy_labels(cameras)));
+    EXPECT_EQ(read.set.cameras, cameras) << name;
+    EXPECT_EQ(read.cameras, fmt::format("'{}'", name));
+  }
+  EXPECT_EQ(read_rows(with("other", npy_labels(cameras))).cameras, "");
+  for (const std::string& bytes :
+       {npy_bytes(npy_header("<i8", "(3, 1)"), raw_bytes(cameras)),
+        npy_bytes(npy_header("<f4", "(3,)"), raw_bytes<float>({4, 5, 6}))}) {
+    EXPECT_EQ(read_rows(with("cameras", bytes)).set.cameras, cameras);
   }
   EXPECT_EQ(read_rows(with("categories", npy_labels({9, 8, 9}))).set.categories,
             (std::vector<std::int64_t>{9, 8, 9}));
@@ -362,13 +369,17 @@ TEST(ReadRows, WhatLiesBesideTheRowsInAnArchiveComesAlong) {
               (std::vector<std::string>{"a1", "b2", "c3"}))
         << name;
   }
-  // Of another number than the rows, of another shape, or no integers.
+  EXPECT_TRUE(holds(why(with("cams", texts(U"c1c2c1", 3))),
+                    "'cams': holds names; number them, equal ones alike in all files"));
+  EXPECT_TRUE(
+      holds(why(with("cams", npy_bytes(npy_header("<f4", "(3,)"), raw_bytes<float>({4, 5.5F, 6})))),
+            "'cams': element 1 is 5.5, no whole number"));
+  // Of another number than the rows, of another shape, or no numbers.
   for (const auto& [name, bytes] : std::vector<std::pair<std::string, std::string>>{
            {"cameras", npy_labels({4, 5})},
            {"categories", npy_labels({4, 5, 6, 7})},
-           {"cameras",
-            npy_bytes(npy_header("<i8", "(3, 1)"), raw_bytes(std::vector<std::int64_t>{4, 5, 6}))},
-           {"camids", npy_bytes(npy_header("<f4", "(3,)"), raw_bytes<float>({4, 5, 6}))},
+           {"cameras", npy_bytes(npy_header("<i8", "(3, 2)"),
+                                 raw_bytes(std::vector<std::int64_t>{4, 5, 6, 7, 8, 9}))},
            {"paths", texts(U"a1b2", 2)}}) {
     const std::string said = why(with(name, bytes));
     EXPECT_TRUE(holds(said, "'" + name));

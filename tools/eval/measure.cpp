@@ -3,6 +3,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "engine/base/printable.h"
 #include "retrieval/passes/largest_score.h"
 #include "tools/cli/with_progress.h"
 #include "tools/common/row_lengths.h"
@@ -32,6 +33,28 @@ std::string recalls_of_all(const MeasureOptions& options, std::int64_t candidate
                      fmt::join(names, ", "), counted(candidates, "candidate"));
 }
 
+// Why the labels leave nothing to find; empty: they do not.
+std::string remark_on_classes(const EvaluatedRows& rows) {
+  const DescribedRows& queries = rows.queries;
+  if (!rows.gallery && count_classes(queries.set) == queries.count()) {
+    return fmt::format(
+        "{}: no class has two rows, so that there is nothing to find; give labels that say which "
+        "rows belong together",
+        queries.name);
+  }
+  if (rows.gallery && count_shared_classes(queries.set, rows.gallery->set) == 0) {
+    const auto first = [](const EmbeddingSet& set) {
+      return name_or_number(set.classes, set.labels.front());
+    };
+    return fmt::format(
+        "{}: none of its classes (the first is {}) is in {} (there it is {}), so that there is "
+        "nothing to find; label both alike",
+        queries.labels_in, in_quotes(first(queries.set)), rows.gallery->labels_in,
+        in_quotes(first(rows.gallery->set)));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> note_what_is_odd(const MeasureOptions& options, const EvaluatedRows& rows,
@@ -49,16 +72,9 @@ std::vector<std::string> note_what_is_odd(const MeasureOptions& options, const E
   const DescribedRows& queries = rows.queries;
   look_at_lengths(queries);
   if (rows.gallery) look_at_lengths(*rows.gallery);
-  if (!rows.gallery && count_classes(queries.set) == queries.count()) {
-    notes.push_back(
-        fmt::format("{}: no class has two rows, so that there is nothing to find; give labels that "
-                    "say which rows belong together",
-                    queries.name));
-    note(notes.back());
-  } else if (std::string text = recalls_of_all(options, candidates); !text.empty()) {
-    note(text);
-    notes.push_back(std::move(text));
-  }
+  std::string text = remark_on_classes(rows);
+  if (text.empty()) text = recalls_of_all(options, candidates);
+  if (!text.empty()) note(notes.emplace_back(std::move(text)));
   return notes;
 }
 
@@ -86,6 +102,17 @@ std::string remark_on_pairs(const Metrics& metrics) {
       "the JSD of only {} is too high, the more so the fewer they are; compare it with that of as "
       "many",
       counted(pairs, "positive pair"));
+}
+
+// Empty: some query has something to find, or its class alone leaves it nothing.
+std::string remark_on_cameras(const Metrics& metrics, const EvaluatedRows& rows) {
+  if (metrics.num_queries_valid > 0 || !metrics.camera_rule || !remark_on_classes(rows).empty()) {
+    return "";
+  }
+  return fmt::format(
+      "{}: all candidates of a query's class have its camera and are removed, so that there is "
+      "nothing to find; give cameras that differ, or none",
+      rows.queries.name);
 }
 
 // Whether all rows, of both sides, have one label.
@@ -134,7 +161,8 @@ Measured measure(const Context& context, const EvaluatedRows& rows, const Measur
                     rows.queries.name));
     note(notes.back());
   }
-  for (std::string text : {remark_on_bins(metrics.pairs), remark_on_pairs(metrics)}) {
+  for (std::string text : {remark_on_cameras(metrics, rows), remark_on_bins(metrics.pairs),
+                           remark_on_pairs(metrics)}) {
     if (!text.empty()) note(notes.emplace_back(std::move(text)));
   }
   return {metrics, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),

@@ -64,9 +64,11 @@ void ProtocolOptions::check_cameras(EvaluatedRows& rows) const {
       return;
     }
     fail<InputError>("{}: --protocol {} {}", side.name, name,
-                     protocol.cameras ? "removes by cameras, and the file has no /cameras; add them"
-                                      : "knows no cameras, and the file's /cameras would remove "
-                                        "candidates; leave --protocol out");
+                     protocol.cameras
+                         ? "removes by cameras, of which the file holds none; put embeddings, "
+                           "labels and cameras into one file (.npz, safetensors, HDF5)"
+                         : "knows no cameras, and the file's /cameras would remove "
+                           "candidates; leave --protocol out");
   };
   check_side(rows.queries);
   if (rows.gallery) check_side(*rows.gallery);

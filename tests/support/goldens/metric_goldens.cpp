@@ -101,6 +101,7 @@ Case read_case(const fs::path& path) {
   if (file.has("/gallery_embeddings")) {
     out.gallery = read_embeddings(file, "gallery_");
     check_same_space(out.queries, path.string(), *out.gallery, path.string());
+    check_same_labels(out.queries, path.string(), *out.gallery, path.string());
   }
   return out;
 }

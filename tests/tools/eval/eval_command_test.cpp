@@ -156,6 +156,46 @@ TEST_F(EvalCommand, QueriesThatTheGalleryHoldsAreTold) {
   EXPECT_FALSE(holds(said, " too and ")) << said;
 }
 
+// Undefined figures say why.
+TEST_F(EvalCommand, QueriesWithNothingToFindAreTold) {
+  folder_.write("e.npy", npy_rows({3, 0, 0, 3, 0, 3, 3, 0}, 4, 2));
+  folder_.write("y.npy", npy_labels({1, 2, 2, -1}));
+  folder_.write("z.csv", "0001\n0002\n0002\n0001\n");
+  folder_.write("z2.csv", "c1\nc2\nc2\nc3\n");
+  folder_.write("other.npy", npy_labels({11, 12, 12, 11}));
+  const auto notes = [&](const std::string& labels, const std::string& gallery_labels) {
+    EXPECT_EQ(
+        run_eval({"--embeddings", in("e.npy"), "--labels", in(labels), "--gallery", in("e.npy"),
+                  "--gallery-labels", in(gallery_labels), "--json", in("r.json"), "--force", "-q"}),
+        0);
+    return nlohmann::json::parse(std::ifstream(in("r.json"))).at("notes").dump();
+  };
+  EXPECT_TRUE(holds(notes("y.npy", "other.npy"),
+                    in("y.npy") + ": none of its classes (the first is '1') is in " +
+                        in("other.npy") + " (there it is '11'), so that there is nothing to find"));
+  EXPECT_TRUE(holds(notes("z.csv", "z2.csv"), "(the first is '0001')"));
+  const std::string found = notes("y.npy", "y.npy");
+  EXPECT_FALSE(holds(found, "nothing to find"));
+  EXPECT_TRUE(holds(found, in("y.npy") + ": 1 row of a label below 0, which"));
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 0, 0, 1, 1, 0, 0, 1};
+  set.labels = {1, 2, 1, 2};
+  set.cameras = {5, 6, 5, 6};
+  write_embeddings(in("same.h5"), set);
+  std::string said;
+  ASSERT_EQ(run_eval({"--embeddings", in("same.h5")}, &said), 0);
+  EXPECT_TRUE(holds(said, in("same.h5") +
+                              ": all candidates of a query's class have its camera and are "
+                              "removed, so that there is nothing to find"));
+  EXPECT_TRUE(holds(run_here("eval", {"--embeddings", in("same.h5")}, make_eval()).out,
+                    "; cameras: /cameras"));
+  set.cameras = {5, 6, 5, 7};
+  write_embeddings(in("other.h5"), set);
+  ASSERT_EQ(run_eval({"--embeddings", in("other.h5")}, &said), 0);
+  EXPECT_FALSE(holds(said, "nothing to find")) << said;
+}
+
 // A line of its own for the gallery would reach the terminal as a literal "\n".
 TEST_F(EvalCommand, QueriesAndGalleryAreDescribedInOneLine) {
   folder_.write("q.npy", npy_rows({1, 0, 0, 1}, 2, 2));
@@ -403,7 +443,7 @@ TEST_F(EvalCommand, AProtocolNamesTheFileWhoseCamerasItLacks) {
         << out;
     return out;
   };
-  const std::string lacks = ": --protocol veri-wild removes by cameras, and the file has no ";
+  const std::string lacks = ": --protocol veri-wild removes by cameras, of which the file holds ";
   const std::string has = ": --protocol inshop knows no cameras, and the file's /cameras would ";
   EXPECT_TRUE(holds(said("veri-wild", "plain.h5", "cameras.h5", 3), in("plain.h5") + lacks));
   EXPECT_TRUE(holds(said("veri-wild", "cameras.h5", "plain.h5", 3), in("plain.h5") + lacks));
@@ -525,7 +565,7 @@ TEST_F(EvalOfFiles, WhatIsWrongIsOneLine) {
                     ".astype('float32')), and labels by --gallery-labels"));
   EXPECT_TRUE(holds(refused({"--embeddings", good, "--labels", labels, "--gallery", good,
                              "--gallery-labels", in("names.csv")}),
-                    "c_order.npy: its labels are numbers, but"));
+                    labels + ": its labels are numbers, but " + in("names.csv") + " names"));
   folder_.write("few.csv", "1\n1\n2\n2\n3\n3\n");
   folder_.write("more.csv", "1\n1\n2\n2\nunknown\n3\n");
   const std::string mixed = refused({"--embeddings", good, "--labels", in("few.csv"), "--gallery",

@@ -22,14 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number of classes that occur in both sets.
-std::int64_t count_shared(const EmbeddingSet& a, const EmbeddingSet& b) {
-  const std::set<std::int64_t> first(a.labels.begin(), a.labels.end());
-  const std::set<std::int64_t> second(b.labels.begin(), b.labels.end());
-  return std::count_if(second.begin(), second.end(),
-                       [&](std::int64_t label) { return first.contains(label); });
-}
-
 // Counts the queries that are also in the gallery, of the same class: by path if both sets have
 // paths, otherwise by equal numbers. A copy under another label flatters nothing. With cameras the
 // count is 0, since rows of the same class and camera are no candidates.
@@ -74,6 +66,13 @@ std::int64_t count_classes(const EmbeddingSet& set) {
       std::set<std::int64_t>(set.labels.begin(), set.labels.end()).size());
 }
 
+std::int64_t count_shared_classes(const EmbeddingSet& a, const EmbeddingSet& b) {
+  const std::set<std::int64_t> first(a.labels.begin(), a.labels.end());
+  const std::set<std::int64_t> second(b.labels.begin(), b.labels.end());
+  return std::count_if(second.begin(), second.end(),
+                       [&](std::int64_t label) { return first.contains(label); });
+}
+
 std::string recorded_path(const EmbeddingSet& set, std::int64_t row) {
   const fs::path from = set.paths_from.empty() ? fs::current_path() : fs::path(set.paths_from);
   return (from / set.paths[at(row)]).lexically_normal().string();
@@ -102,7 +101,7 @@ RowsDescription describe(const EvaluatedRows& rows) {
   if (!rows.gallery) return out;
   const DescribedRows& gallery = *rows.gallery;
   out.notes.insert(out.notes.end(), gallery.notes.begin(), gallery.notes.end());
-  const std::int64_t shared = count_shared(queries.set, gallery.set);
+  const std::int64_t shared = count_shared_classes(queries.set, gallery.set);
   const char* matched_by = gallery.set.classes.empty() ? "label" : "name";
   out.facts["gallery_classes"] = count_classes(gallery.set);
   out.facts["shared_classes"] = shared;

@@ -18,6 +18,7 @@ namespace rk {
 struct DescribedRows {
   EmbeddingSet set;
   std::string name;        // the file or data as given; begins messages
+  std::string labels_in;   // what holds the labels, as given
   std::string text;        // "e.h5: 24 rows of 6 classes"
   std::string provenance;  // "the network was trained on none of these classes"; empty: not known
   std::string part;        // of a data set: "split test"; empty: from a file
@@ -65,6 +66,8 @@ std::string recorded_path(const EmbeddingSet& set, std::int64_t row);
 
 // The number of classes that occur.
 std::int64_t count_classes(const EmbeddingSet& set);
+// The number of those that occur in both sets.
+std::int64_t count_shared_classes(const EmbeddingSet& a, const EmbeddingSet& b);
 
 struct RowsDescription {
   std::string text;                // one line, of queries and gallery

@@ -129,7 +129,9 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
                               precision_of(options.precision));
   network.reset();  // as large as the embedder's parameters
   if (gallery != nullptr) {
-    check_same_space(embedder.no_rows(data), options.data, gallery->set, gallery->name);
+    const EmbeddingSet none = embedder.no_rows(data);
+    check_same_space(none, options.data, gallery->set, gallery->name);
+    check_same_labels(none, options.data, gallery->set, gallery->labels_in);
   }
   if (!data.left_out().empty()) {
     note(fmt::format("{}: left out {}", data.name(), text_of(data.left_out())));
@@ -140,7 +142,7 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
     rows.set.exif = spec.get("exif", "ignore");
     rows.set.paths_from = std::filesystem::current_path().string();
   }
-  rows.name = options.data;
+  rows.name = rows.labels_in = options.data;
   rows.part = data.part();
   rows.text = fmt::format("{}, {}: {}", spec.text(), data.part(), counts_text(data));
   rows.categories = data.categories();

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace rk {
@@ -20,13 +21,19 @@ std::string reading_text(const RowsRead& read, bool normalize) {
   text += fmt::format(" [{}, {}]", read.set.count(), read.set.dim);
   if (read.column_major) text += " in Fortran order, turned";
   text += normalize ? ", normalised" : ", taken as they are";
-  return text + "; labels: " + read.labels;
+  text += "; labels: " + read.labels;
+  return read.cameras.empty() ? text : text + "; cameras: " + read.cameras;
+}
+
+std::int64_t count_below_zero(const EmbeddingSet& set) {
+  return std::ranges::count_if(set.labels, [](std::int64_t label) { return label < 0; });
 }
 
 DescribedRows read_described(const RowsToRead& what) {
   RowsRead read = read_rows(what);
   DescribedRows rows;
   rows.name = what.embeddings;
+  rows.labels_in = what.labels.empty() ? what.embeddings : what.labels;
   rows.text =
       fmt::format("{}: {} of {} ({})", what.embeddings, counted(read.set.count(), "row"),
                   counted(count_classes(read.set), "class"), reading_text(read, what.normalize));
@@ -42,6 +49,11 @@ DescribedRows read_described(const RowsToRead& what) {
         what.embeddings, counted(read.zero_rows, "row")));
     note(rows.notes.back());
   }
+  if (const std::int64_t below = count_below_zero(read.set); below > 0) {
+    note(rows.notes.emplace_back(
+        fmt::format("{}: {} of {} below 0, which are classes as others are; leave out what is junk",
+                    rows.labels_in, counted(below, "row"), below == 1 ? "a label" : "labels")));
+  }
   rows.set = std::move(read.set);
   return rows;
 }
@@ -53,7 +65,8 @@ void FileOptions::add_to(Flags& flags) {
       "--embeddings", embeddings,
       "rows to measure: HDF5 with /embeddings and /labels, .npy, .npz or safetensors (float16, 32 "
       "or 64, in safetensors also bfloat16; [N, D]); FILE:NAME takes the array NAME, else the one "
-      "called embeddings, features, x or arr_0, or the only matrix there is");
+      "called embeddings, features, x or arr_0, or the only matrix there is. An array of "
+      "cameras beside it: candidates of a query's class and camera are removed");
   rows.type_name("FILE");
   flags
       .add("--labels", labels,
@@ -91,6 +104,7 @@ DescribedRows read_gallery(const FileOptions& options) {
 
 void match_gallery(const DescribedRows& queries, DescribedRows& gallery) {
   check_same_space(queries.set, queries.name, gallery.set, gallery.name);
+  check_same_labels(queries.set, queries.labels_in, gallery.set, gallery.labels_in);
   match_classes(queries.set, gallery.set);
 }
 
