@@ -8,22 +8,27 @@
 #include "kernels/run_block.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cuda/stream.h"
-#include "tests/host_gpu/kernels/serial_block.h"
+#include "tests/host_gpu/kernels/blocks.h"
 
+#include <memory>
 #include <typeinfo>
 
 namespace rk {
 
 template <class Kernel> void launch(const Kernel& kernel, CudaStream stream) {
-  using host_gpu::SerialBlock;
   host_gpu::put(stream, typeid(Kernel).name(), [kernel, blocks = kernel.blocks()] {
-    for (int index = blocks - 1; index >= 0; --index) {
-      BlockMemory memory;
-      host_gpu::fill_with_nan(&memory, sizeof(memory));
-      typename SharedMemoryOf<Kernel, SerialBlock::kThreads>::Type shared;
-      host_gpu::fill_with_nan(&shared, sizeof(shared));
-      run_on_block(kernel, SerialBlock(index, blocks, &memory), shared);
-    }
+    host_gpu::with_block([&]<class Block>() {
+      struct Memory {
+        BlockMemory of_team;
+        typename SharedMemoryOf<Kernel, Block::kThreads>::Type of_kernel;
+      };
+      const auto memory = std::make_unique_for_overwrite<Memory>();
+      for (int index = blocks - 1; index >= 0; --index) {
+        host_gpu::fill_with_nan(memory.get(), sizeof(Memory));
+        Block::run(index, blocks, &memory->of_team,
+                   [&](const Block& block) { run_on_block(kernel, block, memory->of_kernel); });
+      }
+    });
   });
   check_cuda(cudaGetLastError(), "kernel");  // also what an earlier call left
 }

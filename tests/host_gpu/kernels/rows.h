@@ -7,7 +7,7 @@
 #include "kernels/rows/batch_numbers.h"
 #include "tests/host_gpu/cuda/memory.h"
 #include "tests/host_gpu/cuda/stream.h"
-#include "tests/host_gpu/kernels/serial_block.h"
+#include "tests/host_gpu/kernels/blocks.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +31,10 @@ template <class F> void run_grid(CudaStream stream, const RowScratch& scratch, c
       fill_with_nan(shared.data(), shared.size() * sizeof(Line));
       BlockMemory memory;
       fill_with_nan(&memory, sizeof(memory));
-      f(SerialBlock(index, blocks, &memory), static_cast<void*>(shared.data()));
+      with_block([&]<class Block>() {
+        Block::run(index, blocks, &memory,
+                   [&](const Block& block) { f(block, static_cast<void*>(shared.data())); });
+      });
     }
   });
   check_cuda(cudaGetLastError(), "row kernel");
@@ -57,7 +60,7 @@ template <class Row>
 void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* params, float* stats,
                                int width, const RowScratch& scratch, CudaStream stream) {
   if constexpr (MeasuredRow<Row>) {
-    host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+    host_gpu::run_grid(stream, scratch, [=](const auto& block, void* shared) {
       measure_block_rows<Row>(block, batch, params, stats, width, scratch, shared);
     });
   } else {
@@ -68,7 +71,7 @@ void GalleryRows<Row>::measure(const RowBatch<float>& batch, const Params* param
 template <class Row>
 void GalleryRows<Row>::run(const RowBatch<float>& batch, const Params* params,
                            const RowScratch& scratch, CudaStream stream) {
-  host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+  host_gpu::run_grid(stream, scratch, [=](const auto& block, void* shared) {
     run_block_rows<Row>(block, batch, params, scratch, shared);
   });
 }
@@ -80,7 +83,7 @@ template <class Row> void ProxyRows<Row>::plan(int rows, int columns, RowScratch
 template <class Row>
 void ProxyRows<Row>::run(const ProxyBatch<float>& batch, const Params& params,
                          const RowScratch& scratch, CudaStream stream) {
-  host_gpu::run_grid(stream, scratch, [=](const host_gpu::SerialBlock& block, void* shared) {
+  host_gpu::run_grid(stream, scratch, [=](const auto& block, void* shared) {
     run_block_proxy_rows<Row>(block, batch, params, scratch, shared);
   });
 }
