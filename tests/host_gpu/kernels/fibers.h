@@ -14,8 +14,6 @@
 #include <memory>
 #include <random>
 
-#include <ucontext.h>
-
 namespace rk::host_gpu {
 
 class Fibers {
@@ -38,28 +36,25 @@ class Fibers {
 
  private:
   enum class State { kReady, kAtBlock, kAtWarp, kEnded };
-  using Jump = std::array<void*, 5>;  // what __builtin_setjmp() keeps
   struct Fiber {
-    Jump jump;
     std::unique_ptr<std::byte[]> stack;
+    void* top = nullptr;  // of the stack, while another fiber runs
     State state = State::kEnded;
     unsigned line = 0;
   };
 
   static void begin();
-  void create(int thread);
   void resume(int thread);
   void wait(State state, unsigned line);
   void run_warp(int warp);
   void release_block();
-  template <std::size_t n> void shuffle(std::array<int, n>& order);
+  template <std::size_t n> void draw(std::array<int, n>& order);
 
   std::array<Fiber, kThreads> fibers_;
   std::array<int, kThreads / kWarpSize> warps_;
   std::array<int, kWarpSize> lanes_;
   int running_ = 0;
-  Jump scheduler_;
-  ucontext_t creator_;
+  void* scheduler_ = nullptr;  // the top of its stack
   const std::function<void(int)>* work_ = nullptr;
   std::minstd_rand random_;
 };

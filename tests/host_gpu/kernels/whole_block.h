@@ -16,7 +16,8 @@
 
 namespace rk::host_gpu {
 
-// RK_BLOCK_SEED: kernels run on whole blocks, whose threads take turns in orders of this seed.
+// RK_BLOCK_SEED, or with RK_BLOCK_SEED=drawn one that is drawn and printed: kernels run on whole
+// blocks, whose threads take turns in orders of this seed.
 std::optional<std::uint64_t> block_seed();
 
 // What a block's threads share beside a kernel's own memory.
