@@ -179,7 +179,8 @@ void FolderLock::open() {
   if (descriptor_ < 0 && errno == EEXIST) descriptor_ = ::open(path_.c_str(), kFlags);
   const int error = errno;
   if (descriptor_ < 0 && error != ELOOP) {
-    fail<InputError>("{}: cannot be written ({}); check its permissions", folder_,
+    const bool there = fs::exists(path_, ignored);  // then the folder itself may be fine
+    fail<InputError>("{}: cannot be written ({}); check its permissions", there ? path_ : folder_,
                      std::strerror(error));
   }
   struct stat status {};

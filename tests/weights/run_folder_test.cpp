@@ -101,6 +101,16 @@ TEST_F(RunFolder, ALockFileThatIsNotOursIsLeftAlone) {
   EXPECT_FALSE(fs::exists(in("nowhere")));
 }
 
+// That of a colleague, in a folder that both may write.
+TEST_F(RunFolder, ALockThatMayNotBeWrittenIsNamed) {
+  if (geteuid() == 0) GTEST_SKIP() << "the superuser may write everything";
+  folder_.write("run/.lock", "1");
+  fs::permissions(in("run/.lock"), fs::perms::owner_read);
+  EXPECT_EQ(refused(in("run")), in("run") +
+                                    "/.lock: cannot be written (Permission denied); check "
+                                    "its permissions");
+}
+
 TEST_F(RunFolder, AFileSystemWithoutLocksIsANote) {
   for (const int error : {ENOSYS, ENOLCK, EOPNOTSUPP}) {
     const HeardNotes notes;

@@ -307,7 +307,16 @@ void check_run_files(const std::string& folder,
       fail<InputError>("{}: is a pipe or a device, where a run writes a file; remove it",
                        path.string());
     }
-    if (!fs::is_symlink(status) || (checkpoint && is_sealed(path.string()))) return;
+    if (!fs::is_symlink(status)) return;
+    if (checkpoint && is_sealed(path.string())) {
+      const fs::path place = place_of(path.string());
+      if (!holds_run(place.parent_path())) return;
+      fail<InputError>(
+          "{}: is a link to {}, a file of a run, which this one would replace; put a copy there, "
+          "or "
+          "give another --out",
+          path.string(), place.string());
+    }
     fail<InputError>(
         "{}: is a link, and a run would write where it leads; remove it, or give another --out",
         path.string());

@@ -56,8 +56,10 @@ void TrainRecord::resume(const std::vector<std::string>& history) {
     if (!ordered_json::parse(entry, nullptr, false).is_object()) {
       fail<InputError>("{}: the checkpoint's history is damaged; use another checkpoint", folder_);
     }
-    const bool there =
-        std::getline(file, line) && line.starts_with(entry.substr(0, entry.size() - 1));
+    // The end of the file may be lost, with it some of the times.
+    const bool there = std::getline(file, line) &&
+                       line.starts_with(entry.substr(0, entry.size() - 1)) &&
+                       ordered_json::parse(line, nullptr, false).is_object();
     lines_.push_back(there ? line : entry);
     if (!there) file.setstate(std::ios::failbit);
   }

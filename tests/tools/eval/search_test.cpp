@@ -325,6 +325,18 @@ TEST_F(SearchRun, PicturesThatAreLeftOutAreSaid) {
   EXPECT_EQ(find_all(page(), "article").size(), 1U);
 }
 
+// A job may outlive the folder that it was started in.
+TEST_F(SearchRun, FromAFolderThatIsGone) {
+  fs::create_directory(in("gone"));
+  const Finished end =
+      run({"/bin/sh", "-c",
+           "cd '" + in("gone") + "' && rmdir ../gone && exec " RK_BIN "/eval --checkpoint '" +
+               in("run/last.h5") + "' --data '" + in("set") + "' --save-embeddings '" +
+               in("new.h5") + "'"});
+  ASSERT_EQ(end.code, 0) << end.err;
+  EXPECT_EQ(read_embeddings(in("new.h5")).paths, read_embeddings(in("index.h5")).paths);
+}
+
 TEST_F(SearchRun, WhatIsGoneIsSaid) {
   fs::rename(in("set/c2"), in("elsewhere"));
   ASSERT_EQ(search({"--index", in("index.h5"), "--query", in("set/c1/2.png"), in("set/c0/1.png"),

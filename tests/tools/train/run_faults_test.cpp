@@ -830,6 +830,19 @@ TEST_F(RunFaults, ARunWritesItsOwnFilesAlone) {
   fs::remove(in("run/best.h5"));
   fs::create_symlink("../kept.h5", in("run/best.h5"));
   EXPECT_EQ(resume("run").code, 0);
+  // Not to one that another run, or this one under another name, writes.
+  ASSERT_EQ(run(on_pictures("other")).code, 0);
+  const std::string theirs = file_text(in("other/last.h5"));
+  for (const char* place : {"../other/last.h5", "previous.h5"}) {
+    fs::remove(in("run/last.h5"));
+    fs::create_symlink(place, in("run/last.h5"));
+    const Finished linked = resume("run");
+    EXPECT_EQ(linked.code, 3) << linked.err;
+    EXPECT_TRUE(holds(linked.err, "run/last.h5: is a link to "));
+    EXPECT_TRUE(holds(linked.err, "a file of a run, which this one would replace"));
+  }
+  EXPECT_EQ(file_text(in("other/last.h5")), theirs);
+  fs::remove(in("run/last.h5"));
   fs::remove(in("run/best.h5"));
   fs::create_directories(in("run/best.h5"));
   EXPECT_TRUE(holds(resume("run").err, "best.h5: is a folder"));

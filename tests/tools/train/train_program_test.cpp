@@ -452,6 +452,18 @@ TEST_F(TrainProgram, KilledBetweenItsLastWritesItFinishesThem) {
   EXPECT_FALSE(fs::exists(in("run/.last.h5.tmp.99999999")));
 }
 
+// As a quota or a copy that was cut leaves it: its times are lost, the rest is in the checkpoint.
+TEST_F(TrainProgram, ARecordThatLostItsEndIsWrittenAgain) {
+  ASSERT_EQ(run(command("run")).code, 0);
+  const std::string record = file_text(in("run/metrics.jsonl"));
+  for (const std::size_t lost : {2U, 30U, 200U}) {
+    std::ofstream(in("run/metrics.jsonl")) << record.substr(0, record.size() - lost);
+    const Finished done = resume("run");
+    ASSERT_EQ(done.code, 0) << done.err;
+    EXPECT_EQ(metrics("run").size(), 3U) << lost;
+  }
+}
+
 TEST_F(TrainProgram, ADamagedCheckpointGivesWayToThePreviousOne) {
   ASSERT_EQ(run(command("run")).code, 0);
   const std::string whole = file_text(in("run/last.h5"));

@@ -14,6 +14,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -74,7 +75,8 @@ std::int64_t count_shared_classes(const EmbeddingSet& a, const EmbeddingSet& b) 
 }
 
 std::string recorded_path(const EmbeddingSet& set, std::int64_t row) {
-  const fs::path from = set.paths_from.empty() ? fs::current_path() : fs::path(set.paths_from);
+  std::error_code gone;  // the folder that the program runs in
+  const fs::path from = set.paths_from.empty() ? fs::current_path(gone) : fs::path(set.paths_from);
   return (from / set.paths[at(row)]).lexically_normal().string();
 }
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 namespace rk {
@@ -140,7 +141,8 @@ DescribedRows embed_data(const Context& context, const NetworkOptions& options,
   rows.set = embed_pictures(embedder, data, options, common);
   if (!spec.path.empty()) {  // not for drawn pictures
     rows.set.exif = spec.get("exif", "ignore");
-    rows.set.paths_from = std::filesystem::current_path().string();
+    std::error_code gone;  // the folder that the program runs in: then no path is from there
+    rows.set.paths_from = std::filesystem::current_path(gone).string();
   }
   rows.name = rows.labels_in = options.data;
   rows.part = data.part();
