@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// Puts what a caller wants kept on this stack, stores where it ends in *from, and goes on where `to`
-// was left. (Those of the C library ask the system for the mask of signals at every change, which
+// Puts what a caller wants kept on this stack, stores where it ends in *from, and goes on where
+// `to` was left. (The C library's own asks the system for the signals' mask at every change, which
 // costs a hundred times as much.)
 extern "C" void rk_change_fiber(void** from, void* to);
 asm(R"(
