@@ -2,6 +2,7 @@
 // thousands of images, which are checked before a run begins; the loader finds the rest.
 #pragma once
 
+#include "data/images/augment.h"
 #include "data/loader/loader.h"
 #include "engine/base/error.h"
 #include "engine/device/context.h"
@@ -18,8 +19,10 @@ namespace rk {
 // the larger of 10 and 0.1 % of all images). The message names the first one (sorted by name); if
 // there are several, all are listed in bad_files.txt in `folder`, which is created if necessary.
 // Drawn data sets are not checked. Throws Interrupted if a signal asks to stop.
+//
+// Notes it if `evaluation` leaves out more than half of the longer side of a typical picture.
 void check_images(const Context& context, const Dataset& data, std::int64_t max_bad,
-                  const std::string& folder, bool quiet);
+                  const std::string& folder, const AugmentOptions& evaluation, bool quiet);
 
 // If pictures whose EXIF orientation is not upright, and was ignored, were loaded since
 // data.rotated() was `before`, notes their number and how to have them turned. Returns the note.

@@ -1,5 +1,6 @@
 #include "tools/train/train_run.h"
 
+#include "data/images/augment.h"
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
@@ -118,7 +119,9 @@ void TrainRun::require_room_to_save() {
 // Looks at the pictures, evaluates what the run begins with, and makes the folder its own.
 void TrainRun::begin() {
   if (run_.step == 0 && processes_.first()) {
-    check_images(context_, setup_.data, settings_.max_bad, settings_.out, common_.quiet);
+    check_images(context_, setup_.data, settings_.max_bad, settings_.out,
+                 center_crop(settings_.image_size, settings_.resize, settings_.stretch),
+                 common_.quiet);
   }
   LoaderOptions loading = loader_options(settings_, common_.seed);
   // Stopped during evaluation, a run goes on with the next epoch's pictures.

@@ -515,6 +515,29 @@ TEST_F(FolderRun, StretchedPicturesAreStretchedWhereverTheNetworkGoes) {
   EXPECT_TRUE(Checkpoint(in("from_stretched/last.h5")).model().stretch);
 }
 
+// As of people or bottles.
+TEST_F(FolderRun, WhatTheCropLeavesOutIsSaid) {
+  const auto notes = [&](int width, int height, const std::vector<std::string>& more) {
+    const std::string set = fmt::format("of{}x{}", width, height);
+    for (int i = 0; i < 8; ++i) {
+      folder_->write(fmt::format("{}/c{}/{}.png", set, i / 4, i), encode_png(Image(width, height)));
+    }
+    const Finished end =
+        run_to_end(joined({RK_BIN "/train", "--data", in(set), "--arch", "resnet20", "--image-size",
+                           "32", "--resize", "40", "--batch", "8", "--epochs", "0", "--test-data",
+                           "none", "--out", in("out-" + set), "--force"},
+                          more),
+                   folder_->path().string());
+    EXPECT_EQ(end.code, 0) << end.err;
+    return end.err;
+  };
+  const std::string part = "of the longer side of a typical picture, 32 x 32 in the middle";
+  EXPECT_TRUE(holds(notes(20, 40, {}), "evaluation sees 40 % " + part));
+  EXPECT_TRUE(holds(notes(50, 20, {}), "evaluation sees 32 % " + part));
+  EXPECT_FALSE(holds(notes(20, 30, {}), part));
+  EXPECT_FALSE(holds(notes(20, 41, {"--stretch"}), part));
+}
+
 TEST_F(FolderRun, PicturesThatLieAreCountedOrTurned) {
   folder_->classes("phone/c", 6, 4);
   for (const char* name : {"phone/c0/0.png", "phone/c5/2.png"}) {
