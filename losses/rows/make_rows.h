@@ -1,6 +1,7 @@
 // Makes the implementation of a loss's rows for a context's device.
 #pragma once
 
+#include "kernels/launch_on_gpu.h"
 #include "losses/rows/cpu_rows.h"
 #include "losses/rows/gpu_rows.h"
 #include "losses/rows/pair_rows.h"

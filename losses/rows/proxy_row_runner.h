@@ -2,6 +2,7 @@
 // writes its loss and overwrites its scores with their gradient.
 #pragma once
 
+#include "kernels/launch_on_gpu.h"
 #include "losses/rows/cpu_rows.h"
 #include "losses/rows/gpu_rows.h"
 

@@ -2,6 +2,7 @@
 // stream.
 #pragma once
 
+#include "engine/device/context.h"
 #include "engine/device/cuda/graph.h"
 #include "engine/device/cuda/timer.h"
 #include "tools/bench/timing.h"

@@ -7,6 +7,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools/scripts"))
 import plot_architecture as architecture  # noqa: E402
+from missing_includes import missing_includes  # noqa: E402
 
 FOLDERS = ["engine", "kernels", "layers", "losses", "data", "weights", "retrieval", "training", "tools"]
 BACK_ENDS = ["cuda", "cudnn", "onednn", "mpi", "nccl", "absent", "gpu"]
@@ -77,6 +78,67 @@ class Architecture(unittest.TestCase):
     def test_every_include_goes_down(self):
         self.assertGreater(len(includes()), 1000)
         self.assertEqual(wrong_arrows(includes(), self.table), [])
+
+    def test_what_a_file_uses_it_includes(self):
+        files = [*sources(), *(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*")
+                               if path.suffix in (".h", ".cpp", ".cu", ".cuh"))]
+        self.assertEqual(missing_includes({file: (ROOT / file).read_text(encoding="utf-8") for file in files}), [])
+
+    def test_a_missing_include_is_seen(self):
+        tree = {
+            "a/all.h": '#include "a/base.h"\n#include "a/kinds.h"\n',
+            "a/base.h": "#define RK_TWICE(x) (2 * (x))\nnamespace rk {\n\ninline constexpr int kLeast = 1, kMost = 2;\n"
+                        "template <class T>\nstd::vector<T> sorted(\n    std::vector<T> x);\n"
+                        "int size_of(int x);\n\n}\n",
+            "a/kinds.h": "namespace rk::kinds {\n\nenum class Kind : int { kOne };\nusing Name = std::string;\n"
+                         "template <class T> class Box {\n public:\n  int count() const;\n};\n\n}\n",
+            "a/user.h": "namespace rk::kinds {\n\nclass Box;\nvoid look(const Box& box);\n\n}\n",
+            "tests/made.h": "namespace rk {\n\nint made(int x);\n\n}\n",
+        }
+
+        def missing(body, *included, file="b/x.cpp"):
+            text = "".join(f'#include "{name}"\n' for name in included) + f"\nnamespace rk {{\n\n{body}\n\n}}\n"
+            found = missing_includes({**tree, file: text})
+            return [re.fullmatch(rf"{file}:\d+: uses (\w+), but nothing that it includes leads to (.*)", line).groups()
+                    for line in found]
+
+        for name, use in [("RK_TWICE", "int f() { return RK_TWICE(3); }"), ("kMost", "int f() { return kMost; }"),
+                          ("sorted", "auto f() { return sorted<int>({}); }"),
+                          ("size_of", "int f() { return rk::size_of(1); }"),
+                          ("size_of", "int size(int x);\nvoid f() {\n  const Memory y(0, size_of(1));\n}"),
+                          ("size_of", "void f() {\n  const int size_of = 1;\n}\nint g() { return size_of(1); }")]:
+            self.assertEqual(missing(use), [(name, "a/base.h")])
+            self.assertEqual(missing(use, "a/user.h"), [(name, "a/base.h")])
+            self.assertEqual(missing(use, "a/all.h"), [])
+        for name, use in [("Kind", "auto f() { return kinds::Kind::kOne; }"),
+                          ("Name", "void f(const kinds::Name& name);"),
+                          ("Box", "class Boxes : public kinds::Box<int> {\n};")]:
+            self.assertEqual(missing(use, "a/base.h"), [(name, "a/kinds.h")])
+            self.assertEqual(missing(use, "a/all.h"), [])
+        self.assertEqual(missing("int f() { return 1; }\nint g() { return size_of(f()); }"), [("size_of", "a/base.h")])
+        self.assertEqual(missing("int f() { return made(1); }"), [])
+        self.assertEqual(missing("int f() { return made(1); }", file="tests/x.cpp"), [("made", "tests/made.h")])
+        # A reference needs no definition, but whoever takes one mostly calls something.
+        self.assertEqual(missing("void f(const kinds::Box& box);", "a/user.h", file="b/x.h"), [])
+        use = "int f(const kinds::Box& box) { return box.count(); }"
+        self.assertEqual(missing(use, "a/user.h"), [("Box", "a/kinds.h")])
+
+    def test_what_is_no_name_of_a_header_is_included(self):
+        header = {"a.h": "namespace rk {\n\nint size_of(int x);\nclass Size {\n};\n\n}\n"}
+        for text in ["// size_of(1)\n", "/* size_of(1) */\n", 'auto text = "size_of(1)" R"(size_of(1))";\n',
+                     "int f(X x) { return x.size_of(1) + x->size_of(2) + std::size_of(3) + X::size_of(4); }\n",
+                     "int size_of(long x);\nint f() { return size_of(1); }\n",
+                     "class X {\n  int size_of(int x);\n};\nint X::f() { return size_of(1); }\n",
+                     "int f(int size_of) { return size_of; }\n",
+                     "int f() {\n  int a = 1, size_of = 2;\n  return size_of;\n}\n",
+                     "void f() {\n  const auto size_of = [] { return 1; };\n  g(size_of());\n}\n",
+                     "void f() {\n  const auto& [a, size_of] = g();\n  g(size_of);\n}\n",
+                     "template <class Size> Size f(Size x);\n", "class Size;\nvoid f(const Size& x);\n",
+                     "struct X {\n  using Size = int;\n  Size size;\n};\n", "TEST(Size, IsSmall) {\n}\n"]:
+            self.assertEqual(missing_includes({**header, "x.cpp": text}), [], text)
+        base = {"base.h": "class Base {\n protected:\n  int size_of(int x);\n};\n"}
+        text = '#include "base.h"\nclass X : public Base {\n  int f() { return size_of(1); }\n};\n'
+        self.assertEqual(missing_includes({**header, **base, "x.cpp": text}), [])
 
     def test_every_dependency_is_used(self):
         unused = {(module, other) for module in self.table for other in self.table[module]}
