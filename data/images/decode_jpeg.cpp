@@ -92,12 +92,16 @@ class JpegDecoder {
   bool too_large() const { return too_large_; }
   // Whether the system refused memory: the file may be good.
   bool out_of_memory() const { return out_of_memory_; }
+  // Whether the library could start, without having seen the file. It cannot if the headers that
+  // were compiled in are another version's, whose message codes may differ, too.
+  bool created() const { return created_; }
   // The first warning of the library that leaves the pixels unaffected; "" if there was none.
   const char* oddity() const { return oddity_.data(); }
 
   bool open(std::span<const std::byte> file) {
     return attempt([&] {
       jpeg_create_decompress(&info_);
+      created_ = true;
       info_.mem->max_memory_to_use = kMaxMemory;
       info_.progress = &progress_;
       jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()),
@@ -184,7 +188,7 @@ class JpegDecoder {
   std::jmp_buf jump_{};
   std::array<char, JMSG_LENGTH_MAX> why_{}, oddity_{};
   std::array<bool, MAX_COMPONENTS> seen_{};  // components of the scans read so far
-  bool too_large_ = false, out_of_memory_ = false;
+  bool created_ = false, too_large_ = false, out_of_memory_ = false;
 };
 
 }  // namespace
@@ -199,6 +203,12 @@ void decode_jpeg(std::span<const std::byte> file, const std::string& name, Image
           "{}: decoding it takes more memory than there is; free memory, or scale it "
           "down",
           name);
+    }
+    if (!decoder.created()) {
+      fail<DeviceError>(
+          "libjpeg: not the one that this program was compiled for ({}), so that it reads no JPEG; "
+          "build it again in an empty folder, with the header and the library of one version",
+          decoder.why());
     }
     if (decoder.too_large()) {
       fail<InputError>(
