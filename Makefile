@@ -8,6 +8,9 @@ LOSS ?= smooth_ap
 # Options that are not given stay as the build folder has them.
 WERROR ?= $(if $(CI),ON)
 OPTIONS ?=
+# Whether GPU code is built: as OPTIONS say, otherwise as the build folder has it. Without, nothing is fetched for it.
+CUDA = $(or $(patsubst -DRK_CUDA=%,%,$(lastword $(filter -DRK_CUDA=%,$(subst RK_CUDA:STRING=,RK_CUDA=,$(OPTIONS))))), \
+  $(shell sed -n 's/^RK_CUDA:[A-Z]*=//p' "$(BUILD)/CMakeCache.txt" 2>/dev/null))
 PREFIX ?= /usr/local
 
 # Piece of `make gpu-proof`.
@@ -29,7 +32,7 @@ all: configure
 
 setup:
 	@tools/scripts/setup.sh
-	@tools/scripts/setup_cudnn.sh "$(BUILD)/third_party"
+	@$(if $(filter OFF,$(CUDA)),,tools/scripts/setup_cudnn.sh "$(BUILD)/third_party")
 
 configure: setup
 	@mkdir -p "$(BUILD)"

@@ -36,35 +36,43 @@ first_of "$folder"/include/cudnn_frontend.h /usr/{local/,}include/cudnn_frontend
 first_of "$folder"/nvidia/cudnn/lib/libcudnn.so.9 "$toolkit"/lib{,64}/libcudnn.so.9 \
   /usr/{local/,}lib/libcudnn.so.9 /usr/lib/"$machine"-linux-gnu/libcudnn.so.9 || missing+=("cuDNN")
 [ ${#missing[@]} -gt 0 ] || exit 0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-# fetch REQUIREMENT FLAGS...: fetches one wheel and unpacks it into $work/content.
-fetch() {
-  "$(dirname "$0")/fetch_wheel.sh" "$work/content" "$@" && return
-  echo "not fetched: ${1%% *}; the programs are built without cuDNN" >&2
-  return 1
+
+# without WHAT: ends well all the same, since the build does without.
+without() {
+  echo "not fetched: $1; the programs are built without cuDNN" >&2
+  exit 0
 }
+work=""
+trap 'rm -rf "$work"' EXIT
 
 # keep PART: puts it from $work/content into FOLDER, whole or not at all.
 keep() {
-  mkdir -p "$folder"
-  rm -rf "${folder:?}/$1.part"
-  cp -r "$work/content/$1" "$folder/$1.part"
-  rm -rf "${folder:?}/$1"
-  mv "$folder/$1.part" "$folder/$1"
+  mkdir -p "$folder" &&
+    rm -rf "${folder:?}/$1.part" &&
+    cp -r "$work/content/$1" "$folder/$1.part" &&
+    rm -rf "${folder:?}/$1" &&
+    mv "$folder/$1.part" "$folder/$1"
+}
+
+# fetch PART REQUIREMENT FLAGS...: fetches one wheel and keeps its PART.
+fetch() {
+  local part=$1
+  shift
+  work=$(mktemp -d) || without "${1%% *}"
+  if ! { "$(dirname "$0")/fetch_wheel.sh" "$work/content" "$@" && keep "$part"; }; then
+    without "${1%% *}"
+  fi
+  rm -rf "$work"
 }
 
 for what in "${missing[@]}"; do
   if [ "$what" != cuDNN ]; then
-    fetch "$frontend --hash=sha256:$frontend_sha256" --implementation cp --python-version 3.11 \
-      --platform manylinux_2_28_x86_64 || exit 0
-    keep include
+    fetch include "$frontend --hash=sha256:$frontend_sha256" --implementation cp --python-version 3.11 \
+      --platform manylinux_2_28_x86_64
   elif [ "$mode" = library ]; then
     version=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
-    fetch "nvidia-cudnn-cu$version==$cudnn" || exit 0
-    keep nvidia
+    fetch nvidia "nvidia-cudnn-cu$version==$cudnn"
   else
     echo "cuDNN 9 was not found; tools/scripts/setup_cudnn.sh $folder library fetches it"
   fi
-  rm -rf "$work/content"
 done
