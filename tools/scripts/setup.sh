@@ -54,6 +54,9 @@ file|command file
 '
 fi
 
+# The same as CMake takes: the system's before others in PATH, which know other packages (conda's knows conda's).
+pkg_config=${PKG_CONFIG:-$(PATH=/usr/local/bin:/usr/bin:/bin command -v pkg-config || command -v pkg-config || true)}
+
 present() {
   local kind=$1 name=$2
   case $kind in
@@ -62,7 +65,10 @@ present() {
       command -v clang++ >/dev/null || return 1
       echo 'int main() { return 0; }' | clang++ "$name" -x c++ -o /dev/null - >/dev/null 2>&1
       ;;
-    pkg) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
+    pkg)
+      # shellcheck disable=SC2086  # the variable PKG_CONFIG may hold flags
+      [ -n "$pkg_config" ] && $pkg_config --exists "$name"
+      ;;
     header)
       command -v g++ >/dev/null || return 1
       tr ',' '\n' <<<"$name" | sed 's/.*/#include <&>/' | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1
@@ -70,11 +76,18 @@ present() {
   esac
 }
 
-missing=()
+missing=()  # packages
+unseen=()   # those that are installed, but pkg-config does not find them
 while IFS='|' read -r package check; do
   [ -n "$package" ] || continue
   # shellcheck disable=SC2086  # kind and name are two words
-  present $check || missing+=("$package")
+  present $check && continue
+  missing+=("$package")
+  if [ "${check%% *}" = pkg ] && [ -n "$pkg_config" ] &&
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ]; then
+    unseen+=("$package")
+    unseen_module=${check#* }
+  fi
 done <<<"$needed"
 
 # The presets are read before CMakeLists.txt can ask for a version.
@@ -90,6 +103,15 @@ require_cmake() {
 if [ ${#missing[@]} -eq 0 ]; then
   require_cmake
   exit 0
+fi
+# Others that are missing are installed first: a package may be unseen for want of one of them.
+if [ ${#unseen[@]} -eq ${#missing[@]} ]; then
+  advice="\`$pkg_config --print-errors --exists $unseen_module\` says why"
+  for variable in PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR PKG_CONFIG; do
+    [ -z "${!variable:-}" ] || advice="unset $variable, which is ${!variable}"
+  done
+  echo "error: $pkg_config: does not find what is installed as ${unseen[*]}; $advice" >&2
+  exit 1
 fi
 echo "missing: ${missing[*]}"
 
