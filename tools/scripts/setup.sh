@@ -54,8 +54,15 @@ file|command file
 '
 fi
 
-# The same as CMake takes: the system's before others in PATH, which know other packages (conda's knows conda's).
+# As CMake looks: by the system's pkg-config before others in PATH, which know other packages (conda's knows conda's),
+# and in the prefixes that CMAKE_PREFIX_PATH names.
 pkg_config=${PKG_CONFIG:-$(PATH=/usr/local/bin:/usr/bin:/bin command -v pkg-config || command -v pkg-config || true)}
+includes=()
+IFS=: read -ra prefixes <<<"${CMAKE_PREFIX_PATH:-}"
+for prefix in "${prefixes[@]}"; do
+  includes+=(-isystem "$prefix/include")
+  export PKG_CONFIG_PATH="${PKG_CONFIG_PATH:-}:$prefix/lib/pkgconfig:$prefix/lib64/pkgconfig:$prefix/share/pkgconfig"
+done
 
 present() {
   local kind=$1 name=$2
@@ -71,7 +78,7 @@ present() {
       ;;
     header)
       command -v g++ >/dev/null || return 1
-      tr ',' '\n' <<<"$name" | sed 's/.*/#include <&>/' | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1
+      tr ',' '\n' <<<"$name" | sed 's/.*/#include <&>/' | g++ -std=c++20 "${includes[@]}" -E -x c++ - >/dev/null 2>&1
       ;;
   esac
 }

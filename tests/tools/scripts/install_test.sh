@@ -19,6 +19,8 @@ check "others can enter every folder" test -z "$(find "$root" -mindepth 1 -type 
 for program in train eval probe bench convert; do
   name=rankine-$program
   check "$name starts" "$root/bin/$name" --version
+  check "$name looks for libraries in no folder of the system by itself" test -z "$(
+    readelf -d "$root/lib/rankine/$program" | grep -E 'R(UN)?PATH.*(\[|:)/usr/lib/')"
   for flag in $("$build/bin/$program" --help | grep -oE '^  (-[a-z],)?--[a-z0-9-]+' | grep -oE -e '--.*'); do
     check "the page of $name tells of $flag" grep -qF -- "${flag//-/\\-}" "$root/share/man/man1/$name.1"
   done
