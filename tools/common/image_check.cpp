@@ -124,6 +124,9 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
       } catch (const std::bad_alloc&) {
         const std::lock_guard guard(mutex);
         if (!failure) failure = std::current_exception();
+      } catch (const DeviceError&) {  // a library that reads no picture at all
+        const std::lock_guard guard(mutex);
+        if (!failure) failure = std::current_exception();
       } catch (const std::exception& error) {
         const std::lock_guard guard(mutex);
         bad.push_back(

@@ -2,6 +2,7 @@
 
 #include "data/images/decode.h"
 #include "data/images/exif.h"
+#include "engine/base/error.h"
 #include "engine/base/integers.h"
 #include "engine/base/parallel.h"
 #include "engine/system/read_file.h"
@@ -32,6 +33,8 @@ SurveyedPicture look_at(const Dataset& data, std::int64_t index) {
   } catch (const SystemError& error) {
     picture.problem = error.what();
     picture.system_failed = true;
+  } catch (const DeviceError&) {
+    throw;  // of a library that reads no picture at all
   } catch (const std::exception& error) {
     picture.problem = error.what();
   }
