@@ -27,6 +27,7 @@ EmbeddingSet read_embeddings(const Hdf5Reader& file, const std::string& prefix =
 
 // Reads another data set of the file as embeddings, and nothing else.
 EmbeddingSet read_matrix(const Hdf5Reader& file, const std::string& name);
+
 // Usual names of arrays of cameras, in lower case.
 std::span<const std::string> usual_camera_names();
 // The data set of cameras: "/cameras"; empty: there is none.

@@ -313,8 +313,7 @@ void check_run_files(const std::string& folder,
       if (!holds_run(place.parent_path())) return;
       fail<InputError>(
           "{}: is a link to {}, a file of a run, which this one would replace; put a copy there, "
-          "or "
-          "give another --out",
+          "or give another --out",
           path.string(), place.string());
     }
     fail<InputError>(

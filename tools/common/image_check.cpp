@@ -110,6 +110,10 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
   std::vector<double> shares;
   std::exception_ptr failure;
   std::mutex mutex;
+  const auto no_fault_of_the_picture = [&] {
+    const std::lock_guard guard(mutex);
+    if (!failure) failure = std::current_exception();
+  };
   for (std::int64_t begin = 0; begin < count; begin += kAtATime) {
     stop_if_interrupted();
     const std::int64_t end = std::min(count, begin + kAtATime);
@@ -119,21 +123,18 @@ void check_images(const Context& context, const Dataset& data, std::int64_t max_
         const std::lock_guard guard(mutex);
         shares.push_back(share);
       } catch (const SystemError&) {
-        const std::lock_guard guard(mutex);
-        if (!failure) failure = std::current_exception();
+        no_fault_of_the_picture();
       } catch (const std::bad_alloc&) {
-        const std::lock_guard guard(mutex);
-        if (!failure) failure = std::current_exception();
+        no_fault_of_the_picture();
       } catch (const DeviceError&) {  // a library that reads no picture at all
-        const std::lock_guard guard(mutex);
-        if (!failure) failure = std::current_exception();
+        no_fault_of_the_picture();
       } catch (const std::exception& error) {
         const std::lock_guard guard(mutex);
         bad.push_back(
             {.index = begin + i, .path = data.items()[at(begin + i)].path, .reason = error.what()});
       }
     });
-    if (failure) std::rethrow_exception(failure);  // not the picture's fault
+    if (failure) std::rethrow_exception(failure);
     progress.update(end);
   }
   if (static_cast<std::int64_t>(bad.size()) <= allowed) {

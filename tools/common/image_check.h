@@ -20,7 +20,7 @@ namespace rk {
 // there are several, all are listed in bad_files.txt in `folder`, which is created if necessary.
 // Drawn data sets are not checked. Throws Interrupted if a signal asks to stop.
 //
-// Notes it if `evaluation` leaves out more than half of the longer side of a typical picture.
+// Notes it if `evaluation` leaves out more than 55 % of the longer side of a typical picture.
 void check_images(const Context& context, const Dataset& data, std::int64_t max_bad,
                   const std::string& folder, const AugmentOptions& evaluation, bool quiet);
 
