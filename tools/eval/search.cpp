@@ -201,9 +201,9 @@ void search(const Context& context, const SearchOptions& options, const NetworkO
   }
   if (const std::size_t gone = count_gone(*searched.gallery, found); gone > 0) {
     note(notes.emplace_back(fmt::format(
-        "{}: {} that were found are no longer where they were embedded from; move them back, or "
-        "write it anew by --save-embeddings",
-        options.index, counted(gone, "picture"))));
+        "{}: of the pictures that were found, {} {} no longer there; move them back, or write it "
+        "anew by --save-embeddings",
+        options.index, gone, gone == 1 ? "is" : "are")));
   }
   if (!neighbours.save.empty()) write_neighbours(neighbours.save, found);
   if (!report.empty()) {

@@ -350,7 +350,7 @@ TEST_F(SearchRun, WhatIsGoneIsSaid) {
   }
   EXPECT_EQ(gone, 8);  // four of each query
   EXPECT_EQ(sources().size(), 18U);
-  EXPECT_TRUE(holds(root.text, "4 pictures that were found are no longer where they were"));
+  EXPECT_TRUE(holds(root.text, "of the pictures that were found, 4 are no longer there"));
 }
 
 }  // namespace
