@@ -30,6 +30,7 @@ struct ReportedRun {
   ReportFacts facts;                     // files, hashes
   std::optional<double> nmi = {};        // if the rows were clustered
   ReportFacts settings = {};             // what the network was trained with, if that is known
+  bool rows_beyond_one = false;          // some are longer than 1 by more than rounding
 };
 
 struct Report {

@@ -150,14 +150,18 @@ nlohmann::json draws_json(const DrawnMetrics& m, const DrawOptions& options) {
   return out;
 }
 
-std::string metrics_table(const std::string& what, const Metrics& m, const std::string& protocol,
-                          const Intervals* intervals) {
-  const std::string name = protocol.empty() ? protocol_name(m) : protocol;
-  std::string out = fmt::format(
-      "{}\n{}, {}: {}{}\n{} with a relevant candidate; left out: {} without\n", one_line(what),
+std::string queries_text(const Metrics& m, const std::string& protocol) {
+  return fmt::format(
+      "{}, {}: {}{}\n{} with a relevant candidate; left out: {} without\n",
       grouped_count(m.num_queries, "query"), grouped_count(m.num_gallery, "candidate"),
       protocol.empty() ? "" : fmt::format("{}, ", protocol), protocol_text(m),
       grouped_count(m.num_queries_valid, "query"), grouped(m.num_queries - m.num_queries_valid));
+}
+
+std::string metrics_table(const std::string& what, const Metrics& m, const std::string& protocol,
+                          const Intervals* intervals) {
+  const std::string name = protocol.empty() ? protocol_name(m) : protocol;
+  std::string out = one_line(what) + "\n" + queries_text(m, protocol);
   const bool drawn = intervals != nullptr && intervals->values.units > 1;
   if (drawn) {
     out += fmt::format("{:g} % intervals, from {} resamples of {} {}\n",

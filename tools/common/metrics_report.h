@@ -43,6 +43,10 @@ nlohmann::json intervals_json(const Metrics& metrics, const Intervals& intervals
 // ("recall_at_1_deviation"), and "per_draw".
 nlohmann::json draws_json(const DrawnMetrics& metrics, const DrawOptions& options);
 
+// Two lines: how many queries and candidates there are, how they are searched, and how many queries
+// have something to find. `protocol`: its name; empty: it has none.
+std::string queries_text(const Metrics& metrics, const std::string& protocol = "");
+
 // A table with the protocol above it and the protocol's name beside every number. `what` names the
 // data, `protocol` the protocol if it has a name. `intervals` may be nullptr.
 std::string metrics_table(const std::string& what, const Metrics& metrics,

@@ -3,15 +3,19 @@
 #include "engine/base/error.h"
 #include "engine/base/note.h"
 #include "engine/base/printable.h"
+#include "retrieval/files/array_file.h"
+#include "retrieval/files/mapped_file.h"
 #include "retrieval/metric_text.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/json_file.h"
 #include "tools/cli/messages.h"
 #include "tools/common/metrics_report.h"
-#include "tools/eval/inputs/embed_data.h"
+#include "tools/eval/inputs/read_or_embed.h"
+#include "tools/eval/same_rows.h"
 #include "tools/eval/write_report.h"
 #include "weights/foreign/weight_files.h"
 #include "weights/run_folder.h"
+#include "weights/sealed_file.h"
 
 #include <fmt/format.h>
 
@@ -58,7 +62,10 @@ std::vector<Compared> compared(const Metrics& a, const Metrics& b, const RankInt
 
 // What is told of a run beside its metrics.
 struct RunRemarks {
+  std::string pictures;    // as its network reads them; of a file: what it holds
+  std::string text;        // the same, and what they are searched in
   std::string provenance;  // of the images, as of DescribedRows
+  std::string network;     // its hash; of files: empty
   json facts;
   std::vector<std::string> notes;
 };
@@ -91,19 +98,25 @@ void say_settings(const std::vector<DifferingFact>& settings) {
   }
 }
 
-void say(const std::string& what, const std::vector<ReportedRun>& runs,
-         const std::vector<RunRemarks>& remarks, const std::vector<Compared>& rows,
-         const std::vector<DifferingFact>& settings, double confidence,
-         const std::string& resampled) {
-  print("{}\n", one_line(what));
+// Says what is compared: the pictures and both runs, or both files.
+void say_both(const std::string& pictures, const std::vector<ReportedRun>& runs,
+              const std::vector<RunRemarks>& remarks, bool of_networks) {
+  if (of_networks) print("{}\n", one_line(pictures));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string& provenance = remarks[i].provenance;
-    print("{}: {}{}{}\n", i == 0 ? "A" : "B", one_line(runs[i].name),
-          provenance.empty() ? "" : "; ", provenance);
+    print("{}: {}{}{}\n", i == 0 ? "A" : "B",
+          one_line(of_networks ? runs[i].name : remarks[i].text), provenance.empty() ? "" : "; ",
+          provenance);
   }
+  print("{}", queries_text(runs.back().metrics));
   print(
-      "\nWhich of these two networks is better on such pictures. Another seed of either training "
-      "may differ by more: compare losses over several (docs/metrics.md).\n");
+      "\nWhich of these two {} is better on such pictures. Another seed of either training may "
+      "differ by more: compare losses over several (docs/metrics.md).\n",
+      of_networks ? "networks" : "sets of embeddings");
+}
+
+void say_difference(const std::vector<Compared>& rows, const std::vector<DifferingFact>& settings,
+                    double confidence, const std::string& resampled) {
   print("\n  {:<14}{:>10}{:>10}{:>10}   {:g} % interval of B - A, over {}\n", "", "A", "B", "B - A",
         100 * confidence, resampled);
   for (const Compared& row : rows) {
@@ -124,7 +137,8 @@ std::vector<std::string> notes_of(const std::vector<ReportedRun>& runs,
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const std::string& text : remarks[i].notes) {
       const bool both = std::ranges::count(remarks[1 - i].notes, text) > 0;
-      if (!both) out.push_back(fmt::format("{}: {}", runs[i].name, text));
+      const bool named = text.starts_with(runs[i].name + ":");  // rows of a file name it
+      if (!both) out.push_back(named ? text : fmt::format("{}: {}", runs[i].name, text));
       if (both && i == 0) out.push_back(text);
     }
   }
@@ -135,39 +149,71 @@ std::vector<std::string> notes_of(const std::vector<ReportedRun>& runs,
 struct BothRuns {
   std::vector<ReportedRun> runs;
   std::vector<RunRemarks> remarks;
-  std::vector<std::string> texts;     // of the pictures, as each network reads them
-  std::vector<std::string> networks;  // their hashes
-  EvaluatedRows rows;                 // those of B
+  EvaluatedRows rows;  // those of B
 };
 
-BothRuns evaluate_both(const Context& context, const NetworkOptions& network,
-                       const MeasureOptions& measures, const StatisticsOptions& statistics,
-                       const std::vector<std::string>& names, const CommonOptions& common) {
+// The rows of the first or second that is compared.
+EvaluatedRows rows_of(const Context& context, const CompareOptions& options, std::size_t which,
+                      const CommonOptions& common) {
+  const std::string& name = options.report.compare[which];
+  NetworkOptions network = options.network;
+  RowFiles files = options.files.of("", which);
+  if (network.data.empty()) {
+    files.embeddings = name;
+  } else {
+    network.checkpoint = checkpoint_of_run(name);
+  }
+  EvaluatedRows rows = read_or_embed(context, files, network, common);
+  if (rows.gallery) match_gallery(rows.queries, *rows.gallery);
+  return rows;
+}
+
+BothRuns evaluate_both(const Context& context, const CompareOptions& options,
+                       const MeasureOptions& measures, const CommonOptions& common) {
+  const std::string& data = options.network.data;
   BothRuns out;
-  for (const std::string& run : names) {
-    NetworkOptions own = network;
-    own.checkpoint = checkpoint_of_run(run);
-    DescribedRows embedded = embed_data(context, own, nullptr, common);
-    if (!out.runs.empty() && (embedded.set.labels != out.rows.queries.set.labels ||
-                              embedded.set.paths != out.rows.queries.set.paths)) {
-      fail<InputError>(
-          "{}: has changed while it was read; leave it as it is until both runs have "
-          "been evaluated",
-          network.data);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string& name = options.report.compare[i];
+    EvaluatedRows rows = rows_of(context, options, i, common);
+    if (i == 1) {
+      const EmbeddingSet &a = out.rows.queries.set, &b = rows.queries.set;
+      if (!data.empty() && (a.labels != b.labels || a.paths != b.paths)) {
+        fail<InputError>(
+            "{}: has changed while it was read; leave it as it is until both runs have been "
+            "evaluated",
+            data);
+      }
+      check_same_rows(out.rows, rows);
     }
-    out.rows.queries = std::move(embedded);
-    const DescribedRows& rows = out.rows.queries;
-    out.texts.push_back(rows.text);
-    out.networks.push_back(rows.set.network);
+    out.rows = std::move(rows);
+    const DescribedRows& queries = out.rows.queries;
+    RowsDescription described = describe(out.rows);
     const Measured measured = measure(context, out.rows, measures, common);
-    std::vector<std::string> notes = rows.notes;
+    std::vector<std::string>& notes = described.notes;
     notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
-    out.remarks.push_back({rows.provenance, rows.facts, std::move(notes)});
-    out.runs.push_back(
-        reported_run(context, name_of(run), own.checkpoint, out.rows, measured.metrics,
-                     draw_intervals(context, rows, measured.metrics, statistics, common), common));
+    out.remarks.push_back({queries.text, queries.text + gallery_text(out.rows), queries.provenance,
+                           data.empty() ? "" : queries.set.network, std::move(described.facts),
+                           std::move(notes)});
+    out.runs.push_back(reported_run(
+        context, name_of(name), data.empty() ? "" : checkpoint_of_run(name), out.rows,
+        measured.metrics,
+        draw_intervals(context, queries, measured.metrics, options.statistics, common), common));
   }
   return out;
+}
+
+// Why A and B cannot differ; empty: they can.
+std::string remark_on_sameness(const BothRuns& both, const std::vector<std::string>& names) {
+  const std::string& network = both.remarks[0].network;
+  if (!network.empty() && network == both.remarks[1].network) {
+    return "A and B are the same network, so that nothing can differ";
+  }
+  const FileAndName a = file_and_name(names[0]), b = file_and_name(names[1]);
+  std::error_code ignored;
+  if (network.empty() && a.name == b.name && fs::equivalent(a.file, b.file, ignored)) {
+    return "A and B are the same file, so that nothing can differ";
+  }
+  return "";
 }
 
 }  // namespace
@@ -182,41 +228,48 @@ std::string checkpoint_of_run(const std::string& run) {
       kBestFile);
 }
 
-void compare_runs(const Context& context, const NetworkOptions& network,
-                  const MeasureOptions& measures, const StatisticsOptions& statistics,
-                  const ReportOptions& options, const CommonOptions& common) {
-  for (const std::string& run : options.compare) {
+bool is_run(const std::string& name) {
+  std::error_code ignored;
+  return fs::is_directory(name, ignored) || is_sealed(name);
+}
+
+void compare(const Context& context, const CompareOptions& options, const CommonOptions& common) {
+  const NetworkOptions& network = options.network;
+  const StatisticsOptions& statistics = options.statistics;
+  const bool of_networks = !network.data.empty();
+  for (const std::string& run : options.report.compare) {
+    if (!of_networks) break;
     std::vector<std::string> ignored;
     open_weights(checkpoint_of_run(run), network.arch, ignored);  // before any picture is read
   }
-  MeasureOptions measuring = measures;
-  measuring.per_query = true;
-  BothRuns both = evaluate_both(context, network, measuring, statistics, options.compare, common);
+  MeasureOptions measures = options.measures;
+  measures.per_query = true;
+  BothRuns both = evaluate_both(context, options, measures, common);
   const Metrics &a = both.runs[0].metrics, &b = both.runs[1].metrics;
   const DescribedRows& pictures = both.rows.queries;
   const RankIntervals difference = difference_of(context, pictures, a, b, statistics, common);
   const std::vector<Compared> table = compared(a, b, difference);
-  const bool alike = both.texts[0] == both.texts[1];
+  const RunRemarks &of_a = both.remarks[0], &of_b = both.remarks[1];
   const std::string data =
-      alike ? both.texts[0] : fmt::format("A: {}; B: {}", both.texts[0], both.texts[1]);
+      of_a.text == of_b.text ? of_a.text : fmt::format("A: {}; B: {}", of_a.text, of_b.text);
   const std::vector<DifferingFact> settings =
       differing_facts(both.runs[0].settings, both.runs[1].settings);
-  say(data, both.runs, both.remarks, table, settings, confidence_of(statistics),
-      statistics.resample);
+  check_mapped_files();  // before any result of them is printed
+  say_both(data, both.runs, both.remarks, of_networks);
+  say_difference(table, settings, confidence_of(statistics), statistics.resample);
   std::vector<std::string> notes = notes_of(both.runs, both.remarks);
-  if (!alike) {
+  if (of_networks && of_a.pictures != of_b.pictures) {
     note(notes.emplace_back(
         fmt::format("the two networks read the pictures differently, each as it was trained to, so "
                     "part of the difference may be that of the pictures: {}",
                     data)));
   }
-  if (both.networks[0] == both.networks[1]) {
-    note(notes.emplace_back("A and B are the same network, so that nothing can differ"));
-  }
+  const std::string same = remark_on_sameness(both, options.report.compare);
+  if (!same.empty()) note(notes.emplace_back(same));
   const std::string few = remark_on_few(difference, statistics.resample);
   if (!few.empty()) note(notes.emplace_back(few));
   json result = {{"data", network.data},
-                 {"split", network.split},
+                 {"split", of_networks ? network.split : ""},
                  {"skipped_images", pictures.skipped_images},
                  {"protocol", protocol_text(a)},
                  {"notes", notes},
@@ -226,9 +279,11 @@ void compare_runs(const Context& context, const NetworkOptions& network,
                  {"units", difference.units}};
   for (std::size_t i = 0; i < both.runs.size(); ++i) {
     Metrics metrics = both.runs[i].metrics;
-    if (!measures.per_query) metrics.per_query = {};
+    if (!options.measures.per_query) metrics.per_query = {};
     json run = both.remarks[i].facts;
-    run.update({{"run", both.runs[i].name}, {"metrics", metrics_json(metrics)}});
+    run.update({{"run", both.runs[i].name},
+                {"gallery", options.files.of("", i).gallery},
+                {"metrics", metrics_json(metrics)}});
     result["runs"].push_back(std::move(run));
   }
   for (const Compared& row : table) {
@@ -237,17 +292,18 @@ void compare_runs(const Context& context, const NetworkOptions& network,
   for (const DifferingFact& each : settings) {
     result["settings"][each.name] = {{"a", each.first}, {"b", each.second}};
   }
-  if (!options.report.empty()) {
+  if (!options.report.report.empty()) {
     const std::string title = fmt::format("{} and {}", both.runs[0].name, both.runs[1].name);
     write_report(context,
-                 {.path = options.report,
+                 {.path = options.report.report,
                   .title = title,
                   .data = data,
                   .rows = both.rows,
                   .statistics = statistics,
                   .notes = std::move(notes),
                   .runs = std::move(both.runs),
-                  .difference = difference},
+                  .difference = difference,
+                  .of_networks = of_networks},
                  common);
   }
   write_result(common, context.threads(), std::move(result));

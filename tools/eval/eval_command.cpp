@@ -4,6 +4,7 @@
 #include "engine/base/english.h"
 #include "engine/base/error.h"
 #include "engine/base/note.h"
+#include "retrieval/files/array_file.h"
 #include "retrieval/files/embeddings_file.h"
 #include "retrieval/files/mapped_file.h"
 #include "tools/cli/flags/precision_on_cpu.h"
@@ -12,9 +13,9 @@
 #include "tools/cli/output_files.h"
 #include "tools/common/metrics_report.h"
 #include "tools/eval/compare.h"
-#include "tools/eval/inputs/embed_data.h"
 #include "tools/eval/inputs/file_options.h"
 #include "tools/eval/inputs/network_options.h"
+#include "tools/eval/inputs/read_or_embed.h"
 #include "tools/eval/measure.h"
 #include "tools/eval/neighbours.h"
 #include "tools/eval/protocol_options.h"
@@ -65,16 +66,10 @@ class Eval final : public Command {
       return;
     }
     if (compares()) {
-      compare_runs(context, network_, measures_, statistics_, report_, common);
+      compare(context, {files_, network_, measures_, statistics_, report_}, common);
       return;
     }
-    // Read the gallery file before embedding the pictures, which takes long, so that it is refused
-    // early.
-    EvaluatedRows rows;
-    if (!files_.gallery.empty() && embeds()) rows.gallery = read_gallery(files_);
-    const DescribedRows* gallery = rows.gallery ? &*rows.gallery : nullptr;
-    rows.queries = embeds() ? embed_data(context, network_, gallery, common) : read_queries(files_);
-    if (!files_.gallery.empty() && !embeds()) rows.gallery = read_gallery(files_);
+    EvaluatedRows rows = read_or_embed(context, files_.of(files_.embeddings), network_, common);
     protocol_.check_cameras(rows);
     const DescribedRows& queries = rows.queries;
     if (rows.gallery) match_gallery(queries, *rows.gallery);
@@ -111,6 +106,7 @@ class Eval final : public Command {
  private:
   bool embeds() const { return !network_.checkpoint.empty(); }
   bool compares() const { return !report_.compare.empty(); }
+  bool compares_files() const { return compares() && network_.data.empty(); }
 
   void check(const CommonOptions& common) const {
     const bool searches = !search_.index.empty();
@@ -121,15 +117,26 @@ class Eval final : public Command {
     } else if (files_.embeddings.empty() != embeds()) {
       fail<UsageError>("give either --embeddings FILE or --checkpoint FILE with --data SPEC");
     }
-    if (!compares() && !searches) protocol_.check(!files_.gallery.empty(), embeds());
-    if (files_.normalize && embeds() && files_.gallery.empty()) {
+    if (!compares() && files_.galleries.size() > 1) {
+      fail<UsageError>("--gallery {}: give one file", fmt::join(files_.galleries, " "));
+    }
+    if (!compares() && !searches) protocol_.check(!files_.galleries.empty(), embeds());
+    if (!files_.labels.empty() && files_.embeddings.empty() && !compares_files()) {
+      fail<UsageError>(
+          "--labels {}: is for files of embeddings; pictures have the classes of --data",
+          files_.labels);
+    }
+    if (files_.normalize && files_.embeddings.empty() && !compares_files() &&
+        files_.galleries.empty()) {
       fail<UsageError>("--normalize: is for --embeddings and --gallery; leave it out");
     }
     std::vector<std::string> inputs = files_.files();
     inputs.insert(inputs.end(), search_.queries.begin(), search_.queries.end());
     inputs.insert(inputs.end(), {network_.checkpoint, search_.index});
     if (!network_.data.empty()) inputs.push_back(read_data_spec(network_.data).path);
-    for (const std::string& run : report_.compare) inputs.push_back(checkpoint_of_run(run));
+    for (const std::string& each : report_.compare) {
+      inputs.push_back(compares_files() ? file_and_name(each).file : checkpoint_of_run(each));
+    }
     check_outputs({{"--save-embeddings", network_.save, FileKind::kEmbeddings},
                    {"--save-neighbours", neighbours_.save, FileKind::kNeighbours},
                    {"--report", report_.report, FileKind::kReport},
@@ -142,7 +149,7 @@ class Eval final : public Command {
       return;
     }
     if (compares()) {
-      note_unused_with("--compare", {"--normalize", "--per-class", "--curves", "--nmi"});
+      note_unused_with("--compare", {"--per-class", "--curves", "--nmi"});
     }
     if (protocol_.draws() &&
         (statistics_.given() || measures_.per_query || !report_.report.empty())) {
@@ -164,12 +171,13 @@ class Eval final : public Command {
   }
 
   void refuse_without_network() const {
-    if (embeds() || compares()) return;
+    if (embeds() || (compares() && !compares_files())) return;
     for (const char* name :
          {"--data", "--split", "--batch", "--workers", "--precision", "--skip-bad"}) {
       if (!(*flags_)[name].given()) continue;
       fail<UsageError>(
-          "{}: is for pictures that a network embeds; give --checkpoint RUN/best.h5, or --compare",
+          "{}: is for pictures that a network embeds; give --checkpoint RUN/best.h5, or --compare "
+          "RUN_A RUN_B --data SPEC",
           name);
     }
   }
@@ -184,11 +192,12 @@ class Eval final : public Command {
   void check_search() const {
     if (!embeds()) fail<UsageError>("--index {}: --checkpoint is missing", search_.index);
     for (const auto& [flag, value] :
-         {std::pair{"--data", &network_.data}, std::pair{"--gallery", &files_.gallery},
-          std::pair{"--save-embeddings", &network_.save}}) {
-      if (value->empty()) continue;
+         {std::pair{"--data", network_.data},
+          std::pair{"--gallery", fmt::format("{}", fmt::join(files_.galleries, " "))},
+          std::pair{"--save-embeddings", network_.save}}) {
+      if (value.empty()) continue;
       fail<UsageError>("{} {}: --index looks up pictures of --query alone; leave it out", flag,
-                       *value);
+                       value);
     }
   }
 
@@ -214,31 +223,37 @@ class Eval final : public Command {
   }
 
   void check_comparison() const {
+    const std::string both = fmt::format("{}", fmt::join(report_.compare, " "));
     if (report_.compare.size() != 2) {
-      fail<UsageError>("--compare {}: give two runs, --compare RUN_A RUN_B",
-                       fmt::join(report_.compare, " "));
+      fail<UsageError>("--compare {}: give two runs, or two files of embeddings", both);
     }
-    if (embeds() || !files_.embeddings.empty() || !files_.gallery.empty()) {
+    if (embeds() || !files_.embeddings.empty()) {
       fail<UsageError>(
-          "--compare: evaluates both runs on --data; leave --checkpoint, --embeddings and "
-          "--gallery "
-          "out");
+          "--compare: names what is evaluated; leave --checkpoint and --embeddings out");
     }
-    if (network_.data.empty()) {
-      fail<UsageError>("--compare {} {}: --data is missing; for example --data folder:photos",
-                       report_.compare[0], report_.compare[1]);
+    if (compares_files() && std::ranges::any_of(report_.compare, is_run)) {
+      fail<UsageError>("--compare {}: --data is missing; for example --data folder:photos", both);
     }
-    if (!network_.save.empty()) {
-      fail<UsageError>("--save-embeddings {}: of which of the two runs? Use --checkpoint",
-                       network_.save);
+    if (files_.galleries.size() == 1) {
+      fail<UsageError>(
+          "--gallery {}: each of the two is searched for in a gallery of its own embeddings; give "
+          "two files, --gallery GALLERY_A GALLERY_B",
+          files_.galleries[0]);
     }
-    if (!neighbours_.save.empty()) {
-      fail<UsageError>("--save-neighbours {}: of which of the two runs? Use --checkpoint",
-                       neighbours_.save);
+    if (files_.galleries.size() > 2) {
+      fail<UsageError>("--gallery {}: give two files, A's and B's",
+                       fmt::join(files_.galleries, " "));
+    }
+    for (const auto& [flag, value] : {std::pair{"--save-embeddings", &network_.save},
+                                      std::pair{"--save-neighbours", &neighbours_.save}}) {
+      if (value->empty()) continue;
+      fail<UsageError>("{} {}: of which of the two? Leave it out, and evaluate one alone", flag,
+                       *value);
     }
     if (!protocol_.name.empty()) {
       fail<UsageError>(
-          "--protocol {}: two runs are compared among the images of --data; leave it out",
+          "--protocol {}: is for one evaluation; with --compare, --recall-at names "
+          "the k",
           protocol_.name);
     }
   }
@@ -314,7 +329,7 @@ class Eval final : public Command {
                  {"checkpoint", network_.checkpoint},
                  {"data", network_.data},
                  {"split", embeds() ? network_.split : ""},
-                 {"gallery", files_.gallery}});
+                 {"gallery", files_.galleries.empty() ? "" : files_.galleries[0]}});
   }
 
   FileOptions files_;

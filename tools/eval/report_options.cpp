@@ -13,11 +13,12 @@ void ReportOptions::add_to(Flags& flags) {
       .type_name("FILE");
   flags
       .add("--compare", compare,
-           "two runs (folders, of which best.h5 is taken, or checkpoints) on the same --data, "
-           "with the interval of their difference; --report draws them side by side")
-      .type_name("RUN_A RUN_B")
+           "two runs (folders, of which best.h5 is taken, or checkpoints) on the same --data, or, "
+           "without --data, two files of embeddings of the same pictures in the same order, with "
+           "the interval of their difference; --report draws them side by side")
+      .type_name("A B")
       .default_text("")
-      .expected(1, 1000);  // so that a third run is refused, not ignored
+      .expected(1, 1000);  // one too many is refused, not ignored
 }
 
 }  // namespace rk

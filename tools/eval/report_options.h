@@ -1,4 +1,4 @@
-// Flags for eval's report, and for comparing two runs.
+// Flags for eval's report, and for comparing two evaluations.
 #pragma once
 
 #include "tools/cli/flags/flags.h"
@@ -10,7 +10,7 @@ namespace rk {
 
 struct ReportOptions {
   std::string report;                // the HTML file; empty: none
-  std::vector<std::string> compare;  // two runs, or empty
+  std::vector<std::string> compare;  // two runs or files of embeddings, or empty
 
   void add_to(Flags& flags);
 };

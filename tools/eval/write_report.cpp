@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace rk {
@@ -67,7 +68,9 @@ ReportedRun reported_run(const Context& context, const std::string& name,
                   .intervals = intervals,
                   .neighbours = std::move(neighbours),
                   .record = std::nullopt,
-                  .facts = {}};
+                  .facts = {},
+                  .rows_beyond_one = has_long_rows(rows.queries) ||
+                                     (rows.gallery && has_long_rows(*rows.gallery))};
   if (checkpoint.empty()) {
     if (!rows.queries.set.network.empty()) {
       run.facts.emplace_back("SHA-256 of the network", rows.queries.set.network);
@@ -107,7 +110,7 @@ void write_report(const Context& context, ReportFile file, const CommonOptions& 
   RowPictures pictures = pictures_of(file.rows);
   report.picture = std::move(pictures.picture);
   report.no_pictures = std::move(pictures.none);
-  report.scores_leave_range = has_long_rows(queries) || (gallery && has_long_rows(*gallery));
+  report.scores_leave_range = std::ranges::any_of(report.runs, &ReportedRun::rows_beyond_one);
   if (file.of_networks) report.no_training = "no metrics.jsonl of a run lies beside the network";
   report.facts = page_facts(context, common);
   const std::string page = report_page(report);

@@ -270,11 +270,10 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   EXPECT_FALSE(holds(done.err, "the same network")) << done.err;
 
   // Flags without effect in a comparison must be named.
-  const Finished idle =
-      run(eval({"--compare", in("a"), in("b"), "--data", "folder:" + in("pics"), "--nmi",
-                "--curves", "--per-class", "--normalize", "--confidence", "0.9"}));
+  const Finished idle = run(eval({"--compare", in("a"), in("b"), "--data", "folder:" + in("pics"),
+                                  "--nmi", "--curves", "--per-class", "--confidence", "0.9"}));
   ASSERT_EQ(idle.code, 0) << idle.err;
-  for (const char* flag : {"--nmi", "--curves", "--per-class", "--normalize"}) {
+  for (const char* flag : {"--nmi", "--curves", "--per-class"}) {
     EXPECT_TRUE(holds(idle.err, std::string(flag) + ": has no effect with --compare"));
   }
   EXPECT_FALSE(holds(idle.err, "--confidence: has no effect")) << idle.err;
@@ -326,11 +325,11 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   refused({"--compare", in("a"), in("b")}, 2, "--data is missing");
   refused({"--compare", in("a"), "--data", "folder:" + in("pics")}, 2, "--compare");
   refused({"--compare", in("a"), in("b"), in("a"), "--data", "folder:" + in("pics")}, 2,
-          "give two runs, --compare RUN_A RUN_B");
+          "give two runs, or two files of embeddings");
   refused({"--compare", in("a"), in("pics"), "--data", "folder:" + in("pics")}, 3,
           in("pics") + ": holds no best.h5");
   refused(joined(both, {"--checkpoint", in("a/best.h5")}), 2,
-          "leave --checkpoint, --embeddings and --gallery out");
+          "leave --checkpoint and --embeddings out");
   refused(joined(both, {"--save-embeddings", in("e.h5")}), 2, "--save-embeddings");
   refused(joined(both, {"--report", in("a/best.h5"), "--force"}), 2, "is the file that is read");
   write_rows("plain.h5", false);

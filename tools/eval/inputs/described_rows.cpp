@@ -60,6 +60,11 @@ std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& 
   return count;
 }
 
+// By what the classes of a gallery were matched with those of its queries.
+const char* matched_by(const EmbeddingSet& gallery) {
+  return gallery.classes.empty() ? "label" : "name";
+}
+
 }  // namespace
 
 std::int64_t count_classes(const EmbeddingSet& set) {
@@ -94,22 +99,26 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   return recorded;
 }
 
+std::string gallery_text(const EvaluatedRows& rows) {
+  if (!rows.gallery) return "";
+  const EmbeddingSet &queries = rows.queries.set, &gallery = rows.gallery->set;
+  return fmt::format("; in {}, {} of the {} searched for among them (by {})", rows.gallery->text,
+                     count_shared_classes(queries, gallery), count_classes(queries),
+                     matched_by(gallery));
+}
+
 RowsDescription describe(const EvaluatedRows& rows) {
   const DescribedRows& queries = rows.queries;
-  const std::int64_t classes = count_classes(queries.set);
   RowsDescription out{.text = queries.text, .facts = queries.facts, .notes = queries.notes};
   if (!queries.provenance.empty()) out.text += "; " + queries.provenance;
-  out.facts["classes"] = classes;
+  out.facts["classes"] = count_classes(queries.set);
   if (!rows.gallery) return out;
   const DescribedRows& gallery = *rows.gallery;
   out.notes.insert(out.notes.end(), gallery.notes.begin(), gallery.notes.end());
-  const std::int64_t shared = count_shared_classes(queries.set, gallery.set);
-  const char* matched_by = gallery.set.classes.empty() ? "label" : "name";
   out.facts["gallery_classes"] = count_classes(gallery.set);
-  out.facts["shared_classes"] = shared;
-  out.facts["classes_matched_by"] = matched_by;
-  out.text += fmt::format("; in {}, {} of the {} searched for among them (by {})", gallery.text,
-                          shared, classes, matched_by);
+  out.facts["shared_classes"] = count_shared_classes(queries.set, gallery.set);
+  out.facts["classes_matched_by"] = matched_by(gallery.set);
+  out.text += gallery_text(rows);
   std::error_code ignored;
   if (queries.set.cameras.empty() &&
       std::filesystem::equivalent(queries.name, gallery.name, ignored)) {

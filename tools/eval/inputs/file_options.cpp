@@ -61,23 +61,27 @@ DescribedRows read_described(const RowsToRead& what) {
 }  // namespace
 
 void FileOptions::add_to(Flags& flags) {
-  const Flag rows = flags.add(
-      "--embeddings", embeddings,
-      "rows to measure: HDF5 with /embeddings and /labels, .npy, .npz or safetensors (float16, 32 "
-      "or 64, in safetensors also bfloat16; [N, D]); FILE:NAME takes the array NAME, else the one "
-      "called embeddings, features, x or arr_0, or the only matrix there is. An array of "
-      "cameras beside it: candidates of a query's class and camera are removed");
-  rows.type_name("FILE");
+  flags
+      .add("--embeddings", embeddings,
+           "rows to measure: HDF5 with /embeddings and /labels, .npy, .npz or safetensors "
+           "(float16, 32 or 64, in safetensors also bfloat16; [N, D]); FILE:NAME takes the array "
+           "NAME, else the one called embeddings, features, x or arr_0, or the only matrix there "
+           "is. An array of cameras beside it: candidates of a query's class and camera are "
+           "removed")
+      .type_name("FILE");
   flags
       .add("--labels", labels,
            "their classes, one a row: .npy, .npz, safetensors, HDF5 or CSV; numbers or "
            "names; FILE:NAME takes the array or column NAME, else the one called labels, "
-           "label, targets, class, y or arr_1, or the only one there is")
-      .type_name("FILE")
-      .needs(rows);
-  const Flag searched = flags.add("--gallery", gallery,
-                                  "search in this file instead of among the embeddings themselves");
-  searched.type_name("FILE");
+           "label, targets, class, y or arr_1, or the only one there is; with --compare, of both "
+           "files")
+      .type_name("FILE");
+  const Flag searched = flags.add(
+      "--gallery", galleries,
+      "search in this file instead of among the embeddings themselves; with --compare two "
+      "files, A's and B's");
+  searched.type_name("FILE").default_text("").expected(
+      1, 1000);  // one too many is refused, not ignored
   flags.add("--gallery-labels", gallery_labels, "as --labels, of --gallery")
       .type_name("FILE")
       .needs(searched);
@@ -87,19 +91,24 @@ void FileOptions::add_to(Flags& flags) {
 
 std::vector<std::string> FileOptions::files() const {
   std::vector<std::string> out;
-  for (const std::string& each : {embeddings, labels, gallery, gallery_labels}) {
+  for (const std::string& each : {embeddings, labels, gallery_labels}) {
     if (!each.empty()) out.push_back(file_and_name(each).file);
   }
+  for (const std::string& each : galleries) out.push_back(file_and_name(each).file);
   return out;
 }
 
-DescribedRows read_queries(const FileOptions& options) {
-  return read_described({options.embeddings, options.labels, options.normalize});
+RowFiles FileOptions::of(const std::string& rows, std::size_t which) const {
+  return {rows, labels, galleries.empty() ? "" : galleries.at(which), gallery_labels, normalize};
 }
 
-DescribedRows read_gallery(const FileOptions& options) {
-  return read_described({options.gallery, options.gallery_labels, options.normalize,
-                         "--gallery-labels", RowsToRead::kSearchedBytes});
+DescribedRows read_queries(const RowFiles& files) {
+  return read_described({files.embeddings, files.labels, files.normalize});
+}
+
+DescribedRows read_gallery(const RowFiles& files) {
+  return read_described({files.gallery, files.gallery_labels, files.normalize, "--gallery-labels",
+                         RowsToRead::kSearchedBytes});
 }
 
 void match_gallery(const DescribedRows& queries, DescribedRows& gallery) {

@@ -4,28 +4,40 @@
 #include "tools/cli/flags/flags.h"
 #include "tools/eval/inputs/described_rows.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace rk {
 
-struct FileOptions {
+// The files of one evaluation, as given: FILE or FILE:NAME.
+struct RowFiles {
   std::string embeddings;  // empty: a network computes them
   std::string labels;      // empty: in the embeddings' file
   std::string gallery;     // empty: the queries among themselves
   std::string gallery_labels;
   bool normalize = false;
+};
+
+struct FileOptions {
+  std::string embeddings;
+  std::string labels;
+  std::vector<std::string> galleries;  // with --compare the first's and the second's
+  std::string gallery_labels;
+  bool normalize = false;
 
   void add_to(Flags& flags);
-  // The files to read, without the names of arrays.
+  // The files of --embeddings, or of one of the two that are compared: their rows, and which it is.
+  RowFiles of(const std::string& rows, std::size_t which = 0) const;
+  // All files to read, without the names of arrays.
   std::vector<std::string> files() const;
 };
 
-// Reads --embeddings. Throws InputError if the files cannot be read as embeddings and labels.
-DescribedRows read_queries(const FileOptions& options);
+// Throws InputError if the files cannot be read as embeddings and labels.
+DescribedRows read_queries(const RowFiles& files);
 
-// Reads --gallery, with its own labels.
-DescribedRows read_gallery(const FileOptions& options);
+// Reads the gallery, with its own labels.
+DescribedRows read_gallery(const RowFiles& files);
 
 // Maps the gallery's labels to those of `queries`. Throws InputError if the two cannot be compared.
 void match_gallery(const DescribedRows& queries, DescribedRows& gallery);

@@ -1,0 +1,24 @@
+#include "tools/eval/inputs/read_or_embed.h"
+
+#include "tools/eval/inputs/embed_data.h"
+
+namespace rk {
+
+EvaluatedRows read_or_embed(const Context& context, const RowFiles& files,
+                            const NetworkOptions& network, const CommonOptions& common) {
+  EvaluatedRows rows;
+  const auto read_gallery_file = [&] {
+    if (!files.gallery.empty()) rows.gallery = read_gallery(files);
+  };
+  if (network.checkpoint.empty()) {
+    rows.queries = read_queries(files);
+    read_gallery_file();
+    return rows;
+  }
+  // Embedding the pictures takes long: the gallery is read before, so that it is refused early.
+  read_gallery_file();
+  rows.queries = embed_data(context, network, rows.gallery ? &*rows.gallery : nullptr, common);
+  return rows;
+}
+
+}  // namespace rk
