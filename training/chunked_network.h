@@ -39,6 +39,8 @@ class ChunkedNetwork {
   void embed();
   void backward();
 
+  void renew_group() { group_->renew(); }  // DeviceGroup::renew()
+
   std::size_t bytes() const;
 
  private:

@@ -34,11 +34,12 @@ TrainStep::TrainStep(const Context& context, const TrainerOptions& options, Prog
       loss_(make_loss<float>(options.loss)),
       optimizer_(context, options.optimizer, optimizer_groups(parameters_, options.learning),
                  static_cast<std::int64_t>(parameters_.flat_elements())),
-      work_(
-          context, options.capture, [this] { compute(); },
-          [&processes = *options.processes](bool captured) {
-            return processes.all_reduce_max(captured ? 0 : 1) == 0;
-          }),
+      work_(context, options.capture, [this] { compute(); },
+            {.all_captured =
+                 [&processes = *options.processes](bool captured) {
+                   return processes.all_reduce_max(captured ? 0 : 1) == 0;
+                 },
+             .gave_up = [this] { network_.renew_group(); }}),
       ends_{Mark(context), Mark(context)} {
   loss_->allocate(context, {.rows = options.batch,
                             .memory = memory_.capacity(),

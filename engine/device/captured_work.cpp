@@ -6,11 +6,11 @@
 namespace rk {
 
 CapturedWork::CapturedWork(const Context& context, bool captures, std::function<void()> work,
-                           Agree agree)
+                           Sharing sharing)
     : context_(context),
       captures_(captures && context.on_gpu()),
       work_(std::move(work)),
-      agree_(std::move(agree)) {}
+      sharing_(std::move(sharing)) {}
 
 void CapturedWork::run(std::int64_t sizes) {
   if (ran_with_ != sizes) {
@@ -33,9 +33,10 @@ void CapturedWork::capture() {
   } catch (const DeviceError& error) {
     why = error.what();
   }
-  if (agree_(graph_ != nullptr)) return;
+  if (sharing_.all_captured(graph_ != nullptr)) return;
   graph_.reset();
   captures_ = false;
+  sharing_.gave_up();
   note(
       fmt::format("the step cannot be captured: {}; its kernels are started one by one, as with "
                   "--graph off",

@@ -15,12 +15,17 @@ namespace rk {
 
 class CapturedWork {
  public:
-  // Gets whether this process could capture the work; returns whether all could that share it.
-  using Agree = std::function<bool(bool captured)>;
+  // What several processes do that share the work; both calls are collective.
+  struct Sharing {
+    // Gets whether this process could capture the work; returns whether all could.
+    std::function<bool(bool captured)> all_captured;
+    // Called if one could not, when no graph is left, before the work is run without one.
+    std::function<void()> gave_up;
+  };
 
   // captures: whether to capture at all. If a capture fails, run() stops trying, in all processes:
   // of a collective, NCCL lets either all replay it or none.
-  CapturedWork(const Context& context, bool captures, std::function<void()> work, Agree agree);
+  CapturedWork(const Context& context, bool captures, std::function<void()> work, Sharing sharing);
 
   // sizes: a number that identifies all that the work depends on apart from memory contents. The
   // first run with new sizes is never captured, because it may load kernels, which a capture
@@ -34,7 +39,7 @@ class CapturedWork {
   const Context& context_;
   bool captures_;
   std::function<void()> work_;
-  Agree agree_;
+  Sharing sharing_;
   std::int64_t ran_with_ = -1;  // sizes of the last run that was not a replay; -1: none yet
   std::unique_ptr<CudaGraph> graph_;
 };

@@ -100,6 +100,8 @@ std::string with_way_out(const GpuReport& report, const std::string& problem) {
 bool ends_all_work(int code) {
   switch (code) {
     case kCudaUncorrectableEcc:
+    case 220:  // an uncorrectable error of NVLink
+    case 226:  // contained
     case 700:  // illegal address
     case 702:  // launch timeout
     case 710:  // assert

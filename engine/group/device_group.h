@@ -14,7 +14,8 @@
 //   group.finish_all_reduces();  // before the optimizer
 //
 // All calls may be captured in a CUDA graph; finish_all_reduces() must be in the same graph as its
-// begin_all_reduce() calls, and of several processes either all replay such a graph or none does.
+// begin_all_reduce() calls, and of several processes either all replay such a graph or none does,
+// after renew().
 // All get the same sums, to the bit. In which order NCCL adds depends on the machine, the number of
 // GPUs and its version; where switches of NVLink add (NCCL_ALGO without ^NVLS), also on the run. A
 // single process has a group too, which exchanges nothing.
@@ -41,6 +42,11 @@ class DeviceGroup {
   // until finish_all_reduces(). Ranges begun before that must lie side by side.
   virtual void begin_all_reduce(float* values, std::int64_t count) = 0;
   virtual void finish_all_reduces() = 0;
+
+  // Collective; waits. After a capture of these calls that failed, or was thrown away, in any of
+  // the processes, NCCL may refuse further ones: this connects the processes anew. No graph that
+  // captured such calls may be left.
+  virtual void renew() {}
 };
 
 // Collective. Throws DeviceError if there are several processes and NCCL is missing or does not

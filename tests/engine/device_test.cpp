@@ -220,7 +220,7 @@ TEST(Device, AFailureSaysWhatToDo) {
 
 // CUDA's reference says of each whether the process can go on to use CUDA.
 TEST(Device, SomeErrorsEndAllWork) {
-  for (const int code : {214, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721}) {
+  for (const int code : {214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721}) {
     EXPECT_TRUE(ends_all_work(code)) << code;
   }
   // None; a wrong argument; want of memory; no kernel image; too many resources; peers' errors;

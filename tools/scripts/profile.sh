@@ -101,13 +101,21 @@ else
 fi
 if [ -n "$compute" ]; then
   "$compute" --version 2>/dev/null | grep Version || true
-  # ncu must not change clocks or caches: they stay as in a normal run.
+  # profile_kernels METRICS. ncu must not change clocks or caches: they stay as in a normal run.
+  profile_kernels() {
+    at_most $((${LIMIT:-0} - SECONDS)) "$compute" --nvtx --nvtx-include "rankine@measured/" --clock-control none \
+      --cache-control none --metrics "$1" --csv --page raw --print-units base --force-overwrite \
+      --export "$out/$name" --log-file "$out/$name.csv" "${command[@]}" >"$out/$name.ncu.log" 2>&1
+  }
+  metrics=gpu__time_duration.sum,dram__bytes.sum
   ended=well
-  at_most $((${LIMIT:-0} - SECONDS)) "$compute" --nvtx --nvtx-include "rankine@measured/" --clock-control none \
-    --cache-control none \
-    --metrics gpu__time_duration.sum,dram__bytes.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed \
-    --csv --page raw --print-units base --force-overwrite --export "$out/$name" --log-file "$out/$name.csv" \
-    "${command[@]}" >"$out/$name.ncu.log" 2>&1 || ended=early code=5
+  profile_kernels $metrics,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed || ended=early
+  if [ $ended = early ] && grep -qs 'Failed to find metric' "$out/$name.csv" "$out/$name.ncu.log"; then
+    echo "ncu does not know the metric of tensor cores on this GPU: the table goes without their share"
+    ended=well
+    profile_kernels $metrics || ended=early
+  fi
+  [ $ended = well ] || code=5
   # ncu may print nothing if it writes a report; the table is then read from the report.
   if ! grep -q '^"ID"' "$out/$name.csv" 2>/dev/null && [ -s "$out/$name.ncu-rep" ]; then
     "$compute" --import "$out/$name.ncu-rep" --csv --page raw --print-units base \

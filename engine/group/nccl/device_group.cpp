@@ -40,18 +40,14 @@ void refuse_shared_gpus(ProcessGroup& processes) {
 class NcclGroup final : public DeviceGroup {
  public:
   NcclGroup(const CudaContext& cuda, ProcessGroup& processes)
-      : cuda_(cuda), rank_(processes.rank()), size_(processes.size()) {
-    ncclUniqueId id = {};
-    if (rank_ == 0) nccl_.check(nccl_.get_unique_id(&id), "several GPUs");
-    std::vector<ncclUniqueId> ids(static_cast<std::size_t>(size_));
-    processes.all_gather<ncclUniqueId>({&id, 1}, ids);
+      : cuda_(cuda), processes_(processes), rank_(processes.rank()), size_(processes.size()) {
     // NCCL's few blocks must get to start while backward fills the GPU.
     int lowest = 0, highest = 0;
     check_cuda(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
     check_cuda(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest), "stream");
     check_cuda(cudaEventCreateWithFlags(&before_, cudaEventDisableTiming), "event");
     check_cuda(cudaEventCreateWithFlags(&after_, cudaEventDisableTiming), "event");
-    nccl_.check(nccl_.init_rank(&communicator_, size_, ids.front(), rank_), "several GPUs");
+    connect();
   }
 
   ~NcclGroup() override {
@@ -94,7 +90,23 @@ class NcclGroup final : public DeviceGroup {
     check_cuda(cudaStreamWaitEvent(cuda_.stream(), after_, 0), "event");
   }
 
+  void renew() override {
+    // Collectives that run must end in all processes: aborting one would leave its result undone.
+    check_cuda(cudaStreamSynchronize(stream_), "stream");
+    check_cuda(cudaStreamSynchronize(cuda_.stream()), "stream");
+    ahead_ = false;
+    nccl_.abort(std::exchange(communicator_, nullptr));
+    connect();
+  }
+
  private:
+  void connect() {
+    ncclUniqueId id = {};
+    if (rank_ == 0) nccl_.check(nccl_.get_unique_id(&id), "several GPUs");
+    std::vector<ncclUniqueId> ids(static_cast<std::size_t>(size_));
+    processes_.all_gather<ncclUniqueId>({&id, 1}, ids);
+    nccl_.check(nccl_.init_rank(&communicator_, size_, ids.front(), rank_), "several GPUs");
+  }
   // Later work on our stream waits for what is on the context's stream now.
   void follow_context() {
     ahead_ = true;
@@ -103,6 +115,7 @@ class NcclGroup final : public DeviceGroup {
   }
 
   const CudaContext& cuda_;
+  ProcessGroup& processes_;
   int rank_, size_;
   Nccl nccl_;
   ncclComm_t communicator_ = nullptr;

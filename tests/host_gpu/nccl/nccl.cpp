@@ -85,6 +85,20 @@ struct Member {
   std::shared_ptr<World> world;
   int rank = 0;
   std::uint64_t brought = 0, taken = 0;  // collectives
+  bool refuses = false;                  // after a capture that was thrown away, as NCCL may
+};
+
+// A collective on a stream, or in a capture of it.
+struct Collective {
+  std::shared_ptr<Member> member;
+  bool ran = false;
+
+  explicit Collective(std::shared_ptr<Member> of) : member(std::move(of)) {}
+  Collective(const Collective&) = delete;
+  Collective& operator=(const Collective&) = delete;
+  ~Collective() {
+    if (!ran) member->refuses = true;
+  }
 };
 
 }  // namespace rk::host_gpu
@@ -118,11 +132,14 @@ std::uint64_t number_of(const ncclUniqueId& id) {
 // Writes what comes of all parts.
 using Result = std::function<void(const std::vector<Floats>&, std::span<float>)>;
 
-void put_collective(const std::shared_ptr<Member>& member, std::span<const float> own,
-                    std::span<float> out, CudaStream stream, const Result& result) {
+ncclResult_t put_collective(const std::shared_ptr<Member>& member, std::span<const float> own,
+                            std::span<float> out, CudaStream stream, const Result& result) {
+  if (member->refuses) return ncclInvalidUsage;
   expect_kind(Kind::kDevice, own.data(), own.size_bytes(), "collective, its own part");
   expect_kind(Kind::kDevice, out.data(), out.size_bytes(), "collective, its result");
+  const auto collective = std::make_shared<Collective>(member);
   put_at_once(stream, [=] {
+    collective->ran = true;
     member->world->bring(member->brought++, member->rank, {own.begin(), own.end()});
     fill_with_nan(out.data(), out.size_bytes());
   });
@@ -135,6 +152,7 @@ void put_collective(const std::shared_ptr<Member>& member, std::span<const float
         result(member->world->take(member->taken++), out);
       },
       true);
+  return ncclSuccess;
 }
 
 ncclResult_t get_unique_id(ncclUniqueId* id) {
@@ -172,26 +190,25 @@ ncclResult_t abort_all(ncclComm_t communicator) {
 ncclResult_t all_gather(const void* own, void* all, std::size_t count, ncclDataType_t,
                         ncclComm_t communicator, cudaStream_t stream) {
   const auto size = static_cast<std::size_t>(communicator->member->world->size());
-  put_collective(communicator->member, {static_cast<const float*>(own), count},
-                 {static_cast<float*>(all), size * count}, stream,
-                 [](const std::vector<Floats>& parts, std::span<float> out) {
-                   auto place = out.begin();
-                   for (const Floats& part : parts) place = std::ranges::copy(part, place).out;
-                 });
-  return ncclSuccess;
+  return put_collective(communicator->member, {static_cast<const float*>(own), count},
+                        {static_cast<float*>(all), size * count}, stream,
+                        [](const std::vector<Floats>& parts, std::span<float> out) {
+                          auto place = out.begin();
+                          for (const Floats& part : parts)
+                            place = std::ranges::copy(part, place).out;
+                        });
 }
 
 ncclResult_t all_reduce(const void* own, void* sum, std::size_t count, ncclDataType_t, ncclRedOp_t,
                         ncclComm_t communicator, cudaStream_t stream) {
-  put_collective(communicator->member, {static_cast<const float*>(own), count},
-                 {static_cast<float*>(sum), count}, stream,
-                 [](const std::vector<Floats>& parts, std::span<float> out) {
-                   std::ranges::fill(out, 0.0F);
-                   for (const Floats& part : parts) {
-                     for (std::size_t i = 0; i < out.size(); ++i) out[i] += part.at(i);
-                   }
-                 });
-  return ncclSuccess;
+  return put_collective(communicator->member, {static_cast<const float*>(own), count},
+                        {static_cast<float*>(sum), count}, stream,
+                        [](const std::vector<Floats>& parts, std::span<float> out) {
+                          std::ranges::fill(out, 0.0F);
+                          for (const Floats& part : parts) {
+                            for (std::size_t i = 0; i < out.size(); ++i) out[i] += part.at(i);
+                          }
+                        });
 }
 
 const char* error_string(ncclResult_t) { return "an error"; }

@@ -280,6 +280,17 @@ class Capture(unittest.TestCase):
         self.assertEqual(done.stderr, "error: ncu failed: this user may not read the GPU's counters "
                          "(ERR_NVGPUCTRPERM); run it as root (all of it is in build/profile/loss.ncu.log)\n")
 
+    def test_a_gpu_without_the_metric_of_tensor_cores_is_profiled_without_it(self):
+        self.with_gpu()
+        refuse = 'echo "==ERROR== Failed to find metric sm__pipe" >"$csv"; exit 1'
+        self.with_compute(f'case "$*" in *sm__pipe*) {refuse} ;; esac; cp {RAW} "$csv"')
+        done, said = self.profile("loss", "build")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        _, without = self.calls_of_ncu(said)
+        self.assertIn("--metrics gpu__time_duration.sum,dram__bytes.sum --csv", without)
+        self.assertIn("ncu does not know the metric of tensor cores", done.stdout)
+        self.assertIn("4 calls of 3 kernels, 100.0 us", done.stdout)
+
     def test_a_program_without_the_range_is_told_from_a_failure(self):
         self.with_gpu()
         self.with_compute('echo "==WARNING== No kernels were profiled." >"$csv"')
