@@ -242,7 +242,7 @@ void check_same_space(const EmbeddingSet& queries, const std::string& queries_pa
   }
   if (gallery.cameras.empty() != queries.cameras.empty()) {
     const bool missing_here = gallery.cameras.empty();
-    fail<InputError>("{}: no cameras, but {} has them; store them in both files or in none",
+    fail<InputError>("{}: no cameras, but {} has them; give them of both or of none",
                      missing_here ? gallery_path : queries_path,
                      missing_here ? queries_path : gallery_path);
   }

@@ -35,18 +35,18 @@ int digits_of(ElementType type) {
   }
 }
 
-// Throws InputError if the number of labels differs from the number of rows.
+// Throws InputError if the number of values differs from the number of rows.
 void check_count(std::int64_t count, std::int64_t rows, std::int64_t dim, const std::string& from,
-                 const std::string& rows_of) {
+                 const std::string& rows_of, const std::string& noun) {
   if (count == rows) return;
   if (count == dim) {
     fail<InputError>(
-        "{}: is [{}, {}] and {} has {} labels: the rows lie across; store them "
+        "{}: is [{}, {}] and {} has {}: the rows lie across; store them "
         "transposed (numpy: .T)",
-        rows_of, rows, dim, from, count);
+        rows_of, rows, dim, from, counted(count, noun));
   }
-  fail<InputError>("{}: {} for the {} of {}; give one label a row", from, counted(count, "label"),
-                   counted(rows, "row"), rows_of);
+  fail<InputError>("{}: {} for the {} of {}; give one {} a row", from, counted(count, noun),
+                   counted(rows, "row"), rows_of, noun);
 }
 
 // Labels from name(i) of each row. Takes one name at a time: all together may be far larger than
@@ -123,21 +123,27 @@ Labels of_column(TextColumn column) {
   return out;
 }
 
+// The data set where a file of ours holds them.
+std::string data_set_of(const Hdf5Reader& file, const RowValue& value) {
+  std::string found = &value == &camera_value() ? cameras_in(file) : "";
+  return found.empty() ? "/" + value.usual.front() : found;
+}
+
 Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
-               const std::string& rows_of) {
+               const std::string& rows_of, const RowValue& value) {
   const Hdf5Reader file(from.file);
-  const std::string name =
-      from.name.empty() ? "/labels" : (from.name.starts_with('/') ? "" : "/") + from.name;
+  const std::string name = from.name.empty() ? data_set_of(file, value)
+                                             : (from.name.starts_with('/') ? "" : "/") + from.name;
   if (!file.has(name)) {
     fail<InputError>("{}: no data set {}; {}", file.name(), name, what_it_holds(file));
   }
   const Hdf5Reader::Info info = file.info(name);
   const std::string where = fmt::format("{}: {}", file.name(), name);
   if (std::ranges::count_if(info.dims, [](std::int64_t side) { return side > 1; }) > 1) {
-    fail<InputError>("{}: is {}, not one label a row; give [{}]", where, shape_text(info.dims),
-                     rows);
+    fail<InputError>("{}: is {}, not one {} a row; give [{}]", where, shape_text(info.dims),
+                     value.noun, rows);
   }
-  check_count(info.elements(), rows, dim, where, rows_of);
+  check_count(info.elements(), rows, dim, where, rows_of, value.noun);
   if (info.kind == Hdf5Reader::Kind::kText) {
     const std::vector<std::string> names = file.read_text(name);
     return of_names(rows, [&](std::int64_t i) { return names[static_cast<std::size_t>(i)]; });
@@ -148,6 +154,78 @@ Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
   out.labels = whole_numbers(file, name);
   if (name == "/labels") out.classes = read_classes(file, "", out.labels);
   return out;
+}
+
+Labels of_array(const StoredArray& array, std::int64_t rows, std::int64_t dim,
+                const std::string& from, const std::string& rows_of, const std::string& noun) {
+  std::int64_t longest = 1;
+  for (const std::int64_t side : array.dims()) longest = std::max(longest, side);
+  if (array.tensor.elements() != longest || array.dims().empty()) {
+    fail<InputError>("{}: is {}, not one {} a row; give [{}]", from, text_of(array), noun, rows);
+  }
+  check_count(longest, rows, dim, from, rows_of, noun);
+  Labels out;
+  if (array.text) {
+    try {
+      out = of_names(rows, [&](std::int64_t i) { return text_at(array, i); });
+    } catch (const InputError& error) {
+      fail<InputError>("{}: {}", from, error.what());
+    }
+  } else if (array.integer() || array.real()) {
+    out.labels = whole_numbers(array, from);
+    out.what = array.dtype + (array.real() ? ", all whole" : "");
+  } else {
+    fail<InputError>("{}: is {}; give integers or names", from, text_of(array));
+  }
+  return out;
+}
+
+// Reads a value for each row from FILE or FILE:NAME.
+Labels read_values(const std::string& from, std::int64_t rows, std::int64_t dim,
+                   const std::string& rows_of, const RowValue& value) {
+  const FileAndName place = file_and_name(from);
+  const auto mapped = std::make_shared<const MappedFile>(place.file);
+  const std::string_view text = text_of(mapped->bytes());
+  Labels out;
+  if (is_hdf5(text)) {
+    out = of_hdf5(place, rows, dim, rows_of, value);
+  } else if (holds_arrays(mapped->bytes())) {
+    const ArrayFile file = open_arrays(mapped, place.file);
+    const StoredArray* array = nullptr;
+    const std::vector<const StoredArray*> all = file.all();
+    if (!place.name.empty()) {
+      array = &file.named(place.name);
+    } else {
+      array = all.size() == 1 ? all.front() : file.find(value.usual);
+    }
+    if (array == nullptr) {
+      fail<InputError>("{}: none of its arrays is called {}; {}; say which, as FILE:NAME",
+                       printable(place.file), value.usual.front(), file.contents());
+    }
+    out = of_array(*array, rows, dim, printable(from), rows_of, value.noun);
+  } else {
+    if (is_pickle(text)) open_arrays(mapped, place.file);  // throws: pickles are refused
+    if (const std::string other = other_kind(text); !other.empty()) {
+      fail<InputError>("{}: {}", printable(place.file), other);
+    }
+    TextColumn column = read_text_column(mapped->bytes(), place.name, value, rows, place.file);
+    if (column.more) {
+      fail<InputError>("{}: more {}s than the {} of {}; give one {} a row", printable(from),
+                       value.noun, counted(rows, "row"), rows_of, value.noun);
+    }
+    check_count(static_cast<std::int64_t>(column.rows.size()), rows, dim, printable(from), rows_of,
+                value.noun);
+    out = of_column(std::move(column));
+  }
+  check_mapped_files();
+  return out;
+}
+
+[[noreturn]] void refuse_names_of_cameras(const std::string& from) {
+  fail<InputError>(
+      "{}: holds names; number them, equal ones alike in all files (numpy: np.unique(names, "
+      "return_inverse=True)[1])",
+      from);
 }
 
 }  // namespace
@@ -170,12 +248,7 @@ std::vector<std::int64_t> whole_numbers(const Hdf5Reader& file, const std::strin
 
 std::vector<std::int64_t> whole_number_of_each(const StoredArray& array, std::int64_t rows,
                                                const std::string& from) {
-  if (array.text) {
-    fail<InputError>(
-        "{}: holds names; number them, equal ones alike in all files (numpy: np.unique(names, "
-        "return_inverse=True)[1])",
-        from);
-  }
+  if (array.text) refuse_names_of_cameras(from);
   const bool flat = std::ranges::count_if(array.dims(), [](auto side) { return side > 1; }) <= 1;
   if (!(array.integer() || array.real()) || !flat || array.tensor.elements() != rows) {
     fail<InputError>("{}: is {}, not one whole number for each of the {}; mend or remove it", from,
@@ -190,75 +263,34 @@ void refuse_named_labels(const Hdf5Reader& file, const std::string& labels_flag)
                    file.name(), labels_flag, file.name());
 }
 
-std::span<const std::string> usual_label_names() {
+const RowValue& label_value() {
   static const std::vector<std::string> names = {"labels",  "label", "targets",   "target",
                                                  "classes", "class", "class_ids", "class_id",
                                                  "y",       "arr_1"};
-  return names;
+  static const RowValue value = {"label", names};
+  return value;
+}
+
+const RowValue& camera_value() {
+  static const RowValue value = {"camera", usual_camera_names()};
+  return value;
 }
 
 Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
                  const std::string& from, const std::string& rows_of) {
-  std::int64_t longest = 1;
-  for (const std::int64_t side : array.dims()) longest = std::max(longest, side);
-  if (array.tensor.elements() != longest || array.dims().empty()) {
-    fail<InputError>("{}: is {}, not one label a row; give [{}]", from, text_of(array), rows);
-  }
-  check_count(longest, rows, dim, from, rows_of);
-  Labels out;
-  if (array.text) {
-    try {
-      out = of_names(rows, [&](std::int64_t i) { return text_at(array, i); });
-    } catch (const InputError& error) {
-      fail<InputError>("{}: {}", from, error.what());
-    }
-  } else if (array.integer() || array.real()) {
-    out.labels = whole_numbers(array, from);
-    out.what = array.dtype + (array.real() ? ", all whole" : "");
-  } else {
-    fail<InputError>("{}: is {}; give integers or names", from, text_of(array));
-  }
-  return out;
+  return of_array(array, rows, dim, from, rows_of, label_value().noun);
 }
 
 Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
                    const std::string& rows_of) {
-  const FileAndName place = file_and_name(from);
-  const auto mapped = std::make_shared<const MappedFile>(place.file);
-  const std::string_view text = text_of(mapped->bytes());
-  Labels out;
-  if (is_hdf5(text)) {
-    out = of_hdf5(place, rows, dim, rows_of);
-  } else if (holds_arrays(mapped->bytes())) {
-    const ArrayFile file = open_arrays(mapped, place.file);
-    const StoredArray* array = nullptr;
-    const std::vector<const StoredArray*> all = file.all();
-    if (!place.name.empty()) {
-      array = &file.named(place.name);
-    } else {
-      array = all.size() == 1 ? all.front() : file.find(usual_label_names());
-    }
-    if (array == nullptr) {
-      fail<InputError>("{}: none of its arrays is called labels; {}; say which, as FILE:NAME",
-                       printable(place.file), file.contents());
-    }
-    out = labels_of(*array, rows, dim, printable(from), rows_of);
-  } else {
-    if (is_pickle(text)) open_arrays(mapped, place.file);  // throws: pickles are refused
-    if (const std::string other = other_kind(text); !other.empty()) {
-      fail<InputError>("{}: {}", printable(place.file), other);
-    }
-    TextColumn column =
-        read_text_column(mapped->bytes(), place.name, usual_label_names(), rows, place.file);
-    if (column.more) {
-      fail<InputError>("{}: more labels than the {} of {}; give one label a row", printable(from),
-                       counted(rows, "row"), rows_of);
-    }
-    check_count(static_cast<std::int64_t>(column.rows.size()), rows, dim, printable(from), rows_of);
-    out = of_column(std::move(column));
-  }
-  check_mapped_files();
-  return out;
+  return read_values(from, rows, dim, rows_of, label_value());
+}
+
+Cameras read_cameras(const std::string& from, std::int64_t rows, std::int64_t dim,
+                     const std::string& rows_of) {
+  Labels read = read_values(from, rows, dim, rows_of, camera_value());
+  if (read.names) refuse_names_of_cameras(printable(from));
+  return {std::move(read.labels), std::move(read.what)};
 }
 
 }  // namespace rk

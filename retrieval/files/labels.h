@@ -1,7 +1,8 @@
-// A label for each row, from an array or a column of a table: whole numbers of any width, or names.
+// A label, or a camera, for each row, from an array or a column of a table: whole numbers of any width, or names.
 #pragma once
 
 #include "retrieval/files/array_file.h"
+#include "retrieval/files/row_value.h"
 
 #include <cstdint>
 #include <span>
@@ -34,8 +35,8 @@ std::vector<std::int64_t> whole_number_of_each(const StoredArray& array, std::in
 // Throws InputError if /labels holds names: they are taken only if `labels_flag` names the file.
 void refuse_named_labels(const Hdf5Reader& file, const std::string& labels_flag);
 
-// Usual names of arrays and columns of labels, in lower case.
-std::span<const std::string> usual_label_names();
+const RowValue& label_value();
+const RowValue& camera_value();
 
 // Throws InputError if the number of labels differs from the number of rows, or if floating-point
 // labels are not whole numbers; its message begins with `from` ("y.npy", "e.npz: 'labels'") and
@@ -47,5 +48,13 @@ Labels labels_of(const StoredArray& array, std::int64_t rows, std::int64_t dim,
 // table (retrieval/files/text_column.h).
 Labels read_labels(const std::string& from, std::int64_t rows, std::int64_t dim,
                    const std::string& rows_of);
+
+// The same of cameras, which are whole numbers: names of two files cannot be numbered alike.
+struct Cameras {
+  std::vector<std::int64_t> cameras;
+  std::string what;  // "int64", "column camid, whole numbers"
+};
+Cameras read_cameras(const std::string& from, std::int64_t rows, std::int64_t dim,
+                     const std::string& rows_of);
 
 }  // namespace rk

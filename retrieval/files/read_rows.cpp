@@ -122,7 +122,7 @@ RowsRead read_arrays(const RowsToRead& what) {
     labels = read_labels(what.labels, rows, dim, from);
     out.labels = fmt::format("{}, {}", printable(what.labels), labels.what);
   } else {
-    const StoredArray* found = file.find(usual_label_names());
+    const StoredArray* found = file.find(label_value().usual);
     if (found == nullptr || found == &array) {
       fail<InputError>(
           "{}: no labels in it; give them by {} FILE (.npy, .npz, CSV, ...), one "
@@ -227,7 +227,13 @@ std::span<const std::string> usual_embedding_names() {
 RowsRead read_rows(const RowsToRead& what) {
   RowsRead out =
       holds_hdf5(file_and_name(what.embeddings).file) ? read_hdf5(what) : read_arrays(what);
-  check_rows(what, out.set.count(), out.set.dim);
+  EmbeddingSet& set = out.set;
+  check_rows(what, set.count(), set.dim);
+  if (!what.cameras.empty()) {
+    Cameras read = read_cameras(what.cameras, set.count(), set.dim, printable(what.embeddings));
+    set.cameras = std::move(read.cameras);
+    out.cameras = fmt::format("{}, {}", printable(what.cameras), read.what);
+  }
   if (what.normalize) {
     out.zero_rows = normalize_rows(out.set);
     check_mapped_files();

@@ -4,7 +4,7 @@
 // Embeddings are float16, bfloat16, float32 or float64 [N, D], in either order; they become
 // float32. Arrays stored as float32 in C order are mapped instead of read, so they may be larger
 // than memory. Of several arrays the requested one is used, or one with a usual name
-// (usual_embedding_names(), usual_label_names()); cameras (usual_camera_names()), categories and
+// (usual_embedding_names(), label_value()); cameras (usual_camera_names()), categories and
 // paths are read if present.
 //
 // Errors are InputErrors "<file>: <what>; <what to do>"; non-finite rows are named. Highly
@@ -31,6 +31,8 @@ struct RowsToRead {
 
   // For rows to be evaluated: their order, counts and results; for rows to be searched in.
   static constexpr std::uint64_t kMeasuredBytes = 256, kSearchedBytes = 64;
+
+  std::string cameras = {};  // as labels; empty: in the file of the embeddings, if it has some
 };
 
 struct RowsRead {
@@ -38,7 +40,7 @@ struct RowsRead {
   std::string format;          // "HDF5", "npy", "npz", "safetensors"
   std::string dtype;           // in the file: "float16"
   std::string labels;          // their file and type: "y.npy, int64"
-  std::string cameras;         // the array that holds them: "'camids'"; empty: none
+  std::string cameras;         // what holds them: "'camids'", "c.npy, int64"; empty: none
   bool column_major = false;   // the file has numpy's Fortran order; the rows were transposed
   std::int64_t zero_rows = 0;  // rows of zeros, which normalising left unchanged
 };

@@ -54,7 +54,8 @@ char separator_of(std::string_view text) {
 
 class Table {
  public:
-  Table(std::string_view text, std::string path) : rest_(text), path_(std::move(path)) {
+  Table(std::string_view text, std::string path, std::string noun)
+      : rest_(text), path_(std::move(path)), noun_(std::move(noun)) {
     if (rest_.starts_with("\xff\xfe") || rest_.starts_with("\xfe\xff")) {
       fail<InputError>("{}: is UTF-16; save it as UTF-8", path_);
     }
@@ -69,7 +70,7 @@ class Table {
   }
 
   // Reads the next line's fields; returns false at the end. Skips empty lines, but not between the
-  // rows of a single column: there a label may be missing.
+  // rows of a single column: there a value may be missing.
   bool next(std::vector<std::string>& fields) {
     std::int64_t empty = 0;
     for (;;) {
@@ -78,8 +79,8 @@ class Table {
       fields.clear();
       for (bool more = true; more;) {
         if (fields.size() == kMaxFields) {
-          fail<InputError>("{}: line {} has more than {} columns; give a table of labels", path_,
-                           line_, kMaxFields);
+          fail<InputError>("{}: line {} has more than {} columns; give a table of {}s", path_,
+                           line_, kMaxFields, noun_);
         }
         more = field(fields);
       }
@@ -88,7 +89,7 @@ class Table {
         continue;
       }
       if (empty > 0 && began_ && fields.size() == 1) {
-        fail<InputError>("{}: line {} is empty; give one label a row", path_, empty);
+        fail<InputError>("{}: line {} is empty; give one {} a row", path_, empty, noun_);
       }
       began_ = true;
       return true;
@@ -121,9 +122,8 @@ class Table {
     std::size_t end = rest_.find_first_of(std::string_view(ends, 3), at);
     if (end == std::string_view::npos) end = rest_.size();
     if (end - at > kMaxField) {
-      fail<InputError>(
-          "{}: line {} holds {} characters without a separator; give a table of labels", path_,
-          line_, end - at);
+      fail<InputError>("{}: line {} holds {} characters without a separator; give a table of {}s",
+                       path_, line_, end - at, noun_);
     }
     if (at == 0) {
       out = trimmed(rest_.substr(0, end));
@@ -147,7 +147,7 @@ class Table {
   }
 
   std::string_view rest_;
-  std::string path_;
+  std::string path_, noun_;
   char separator_ = ',';
   std::int64_t line_ = 0, lines_within_ = 0;
   bool began_ = false;  // a line that is not empty was read
@@ -202,7 +202,8 @@ bool is_missing(const std::string& value) {
 // A missing number is not a class of its own, as the same word is among names. `lines` holds where
 // each value stands first.
 void require_no_missing(const std::vector<std::string>& values,
-                        const std::vector<std::int64_t>& lines, const std::string& shown) {
+                        const std::vector<std::int64_t>& lines, const std::string& shown,
+                        const std::string& noun) {
   const auto is_number = [](const std::string& text) {
     return number_in<double>(text).has_value();
   };
@@ -212,13 +213,13 @@ void require_no_missing(const std::vector<std::string>& values,
   if (numbers == 0 || numbers + std::ranges::count_if(values, is_missing) < std::ssize(values)) {
     return;
   }
-  fail<InputError>("{}: line {} has {} among numbers, which is no label; give one label a row",
-                   shown, lines[static_cast<std::size_t>(missing - values.begin())],
-                   in_quotes(*missing));
+  fail<InputError>("{}: line {} has {} among numbers, which is no {}; give one {} a row", shown,
+                   lines[static_cast<std::size_t>(missing - values.begin())], in_quotes(*missing),
+                   noun, noun);
 }
 
 TextColumn read_column(Table table, const Place& place, std::int64_t expected_rows,
-                       const std::string& shown) {
+                       const std::string& shown, const std::string& noun) {
   std::vector<std::string> fields;
   table.next(fields);
   const std::size_t width = fields.size();
@@ -227,7 +228,7 @@ TextColumn read_column(Table table, const Place& place, std::int64_t expected_ro
   std::unordered_map<std::string, std::int64_t> known;
   const auto add = [&](const std::string& value) {
     if (value.empty()) {
-      fail<InputError>("{}: line {} has no label; give one label a row", shown, table.line());
+      fail<InputError>("{}: line {} has no {}; give one {} a row", shown, table.line(), noun, noun);
     }
     const auto [found, fresh] = known.emplace(value, static_cast<std::int64_t>(out.values.size()));
     if (fresh) {
@@ -262,27 +263,27 @@ TextColumn read_column(Table table, const Place& place, std::int64_t expected_ro
     out.rows.erase(out.rows.begin());
     for (std::int64_t& row : out.rows) --row;
   }
-  require_no_missing(out.values, lines, shown);
+  require_no_missing(out.values, lines, shown, noun);
   return out;
 }
 
 }  // namespace
 
 TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
-                            std::span<const std::string> usual, std::int64_t expected_rows,
+                            const RowValue& value, std::int64_t expected_rows,
                             const std::string& path) {
-  const std::string_view text = text_of(bytes);
   const std::string shown = printable(path);
+  const std::string& noun = value.noun;
+  const Table table(text_of(bytes), shown, noun);
   std::vector<std::string> first;
-  if (!Table(text, shown).next(first))
-    fail<InputError>("{}: is empty; give one label a row", shown);
-  const Place place = place_of(first, wanted, usual, shown);
-  TextColumn column = read_column(Table(text, shown), place, expected_rows, shown);
+  if (!Table(table).next(first)) fail<InputError>("{}: is empty; give one {} a row", shown, noun);
+  const Place place = place_of(first, wanted, value.usual, shown);
+  TextColumn column = read_column(table, place, expected_rows, shown, noun);
   const bool is_class = place.heads && wanted.empty() && first.size() == 1 &&
                         std::ssize(column.rows) == expected_rows - 1 &&
                         std::ranges::count(column.values, column.name) > 0;
   if (!is_class) return column;
-  return read_column(Table(text, shown), {place.column, false}, expected_rows, shown);
+  return read_column(table, {place.column, false}, expected_rows, shown, noun);
 }
 
 }  // namespace rk

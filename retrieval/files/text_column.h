@@ -6,6 +6,8 @@
 // Errors are InputErrors "<file>: <what>; <what to do>" that name the line.
 #pragma once
 
+#include "retrieval/files/row_value.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,13 +24,13 @@ struct TextColumn {
   bool more = false;                // the table has more rows, which were not read
 };
 
-// Chooses the column with header `wanted`; if that is empty, the column whose header is among
-// `usual` (in lower case), or the only column. Without `wanted` the first line counts as a header
-// if one of its fields is among `usual`, or if it is a word above numbers; but not if there is one
+// Chooses the column with header `wanted`; if that is empty, the column whose header is one of the
+// value's usual names, or the only column. Without `wanted` the first line counts as a header if
+// one of its fields is a usual name, or if it is a word above numbers; but not if there is one
 // column of `expected_rows` lines and its first word occurs again below. Stops reading two rows
 // after `expected_rows`, so that a table that is too long costs no memory.
 TextColumn read_text_column(std::span<const std::byte> bytes, const std::string& wanted,
-                            std::span<const std::string> usual, std::int64_t expected_rows,
+                            const RowValue& value, std::int64_t expected_rows,
                             const std::string& path);
 
 }  // namespace rk

@@ -459,6 +459,66 @@ std::vector<std::int64_t> labels_in(const std::string& file, std::int64_t rows) 
   return read_labels(file, rows, 99, "e.npy").labels;
 }
 
+// Cameras are read as labels are, but are whole numbers.
+TEST(ReadRows, CamerasOfAnotherFile) {
+  const TemporaryFolder folder;
+  folder.write("e.npy", npy_rows({1, 0, 0, 1, 1, 1}, 3, 2));
+  folder.write("y.npy", npy_labels({4, 4, 5}));
+  using Rows = std::vector<std::int64_t>;
+  const auto read = [&](const std::string& cameras) {
+    return read_rows({.embeddings = folder.in("e.npy"),
+                      .labels = folder.in("y.npy"),
+                      .cameras = folder.in(cameras)});
+  };
+  const auto refusal = [&](const std::string& cameras) {
+    return message_if_any<InputError>([&] { read(cameras); });
+  };
+  folder.write("c.npy", npy_labels({7, -1, 7}));
+  EXPECT_EQ(read("c.npy").set.cameras, (Rows{7, -1, 7}));
+  EXPECT_EQ(read("c.npy").cameras, folder.in("c.npy") + ", int64");
+  folder.write("c.csv", "pid,camid\n4,3\n4,1\n5,2\n");
+  EXPECT_EQ(read("c.csv").set.cameras, (Rows{3, 1, 2}));
+  EXPECT_EQ(read("c.csv:pid").set.cameras, (Rows{4, 4, 5}));
+  folder.write("plain.csv", "3\n1\n2\n");
+  EXPECT_EQ(read("plain.csv").set.cameras, (Rows{3, 1, 2}));
+  folder.write("c.npz", zip_of({{"other.npy", npy_labels({1, 1, 1})},
+                                {"camids.npy", npy_labels({2, 3, 2})}}));
+  EXPECT_EQ(read("c.npz").set.cameras, (Rows{2, 3, 2}));
+  EXPECT_EQ(read("c.npz:other").set.cameras, (Rows{1, 1, 1}));
+  EmbeddingSet set;
+  set.dim = 2;
+  set.embeddings = {1, 2, 3, 4, 5, 6};
+  set.labels = {8, 8, 8};
+  set.cameras = {5, 6, 5};
+  write_embeddings(folder.in("c.h5"), set);
+  EXPECT_EQ(read("c.h5").set.cameras, set.cameras);
+  EXPECT_EQ(read("c.h5:labels").set.cameras, set.labels);
+  // They stand before those of the rows' own file.
+  EXPECT_EQ(
+      read_rows({.embeddings = folder.in("c.h5"), .labels = "", .cameras = folder.in("c.npy")})
+          .set.cameras,
+      (Rows{7, -1, 7}));
+
+  folder.write("names.csv", "cam\nfront\nback\nfront\n");
+  EXPECT_TRUE(holds(refusal("names.csv"), "holds names; number them, equal ones alike"));
+  folder.write("four.npy", npy_labels({7, 7, 7, 7}));
+  EXPECT_TRUE(holds(refusal("four.npy"), "4 cameras for the 3 rows of " + folder.in("e.npy") +
+                                             "; give one camera a row"));
+  folder.write("long.csv", "1\n2\n3\n4\n5\n6\n");
+  EXPECT_TRUE(holds(refusal("long.csv"), "more cameras than the 3 rows of"));
+  folder.write("gap.csv", "camid,x\n1,1\n,1\n2,1\n");
+  EXPECT_TRUE(holds(refusal("gap.csv"), "line 3 has no camera; give one camera a row"));
+  folder.write("nan.csv", "1\nnan\n2\n");
+  EXPECT_TRUE(holds(refusal("nan.csv"), "among numbers, which is no camera"));
+  folder.write("none.npz",
+               zip_of({{"a.npy", npy_labels({1, 1, 1})}, {"b.npy", npy_labels({2, 3, 2})}}));
+  EXPECT_TRUE(holds(refusal("none.npz"), "none of its arrays is called cameras;"));
+  set.cameras.clear();
+  write_embeddings(folder.in("none.h5"), set);
+  EXPECT_TRUE(holds(refusal("none.h5"), "no data set /cameras;"));
+  EXPECT_TRUE(holds(refusal("gone.npy"), folder.in("gone.npy") + ": "));
+}
+
 TEST(LabelsOfTables, NumbersNamesAndColumns) {
   const TemporaryFolder folder;
   const auto table = [&](const std::string& text) {

@@ -112,6 +112,14 @@ class Eval final : public Command {
     const bool searches = !search_.index.empty();
     if (searches) check_search();
     refuse_without_network();
+    for (const auto& [flag, file, of_pictures] :
+         {std::tuple{"--labels", &files_.labels, "have the classes of --data"},
+          {"--cameras", &files_.cameras, "have none here"}}) {
+      if (file->empty() || !files_.embeddings.empty() || compares_files()) continue;
+      fail<UsageError>(
+          "{} {}: are those of --embeddings, or of two files to --compare; pictures {}", flag,
+          *file, of_pictures);
+    }
     if (compares()) {
       check_comparison();
     } else if (files_.embeddings.empty() != embeds()) {
@@ -121,11 +129,6 @@ class Eval final : public Command {
       fail<UsageError>("--gallery {}: give one file", fmt::join(files_.galleries, " "));
     }
     if (!compares() && !searches) protocol_.check(!files_.galleries.empty(), embeds());
-    if (!files_.labels.empty() && files_.embeddings.empty() && !compares_files()) {
-      fail<UsageError>(
-          "--labels {}: is for files of embeddings; pictures have the classes of --data",
-          files_.labels);
-    }
     if (files_.normalize && files_.embeddings.empty() && !compares_files() &&
         files_.galleries.empty()) {
       fail<UsageError>("--normalize: is for --embeddings and --gallery; leave it out");

@@ -47,7 +47,7 @@ void ProtocolOptions::check(bool gallery, bool embeds) const {
   if (protocol.cameras && embeds) {
     fail<UsageError>(
         "--protocol {}: removes by cameras, which --data does not say; write the embeddings with "
-        "--save-embeddings, add /cameras to the file, and give it with --embeddings",
+        "--save-embeddings, and give the file with --embeddings, and their cameras with --cameras",
         name);
   }
 }
@@ -59,16 +59,16 @@ void ProtocolOptions::check_cameras(EvaluatedRows& rows) const {
     if (protocol.cameras == !side.set.cameras.empty()) return;
     if (protocol.draws) {
       note(side.notes.emplace_back(
-          fmt::format("{}: --protocol {} knows no cameras, so that its /cameras remove nothing",
+          fmt::format("{}: --protocol {} knows no cameras, so that its cameras remove nothing",
                       side.name, name)));
       return;
     }
     fail<InputError>("{}: --protocol {} {}", side.name, name,
                      protocol.cameras
-                         ? "removes by cameras, of which the file holds none; put embeddings, "
-                           "labels and cameras into one file (.npz, safetensors, HDF5)"
-                         : "knows no cameras, and the file's /cameras would remove "
-                           "candidates; leave --protocol out");
+                         ? "removes by cameras, of which the file holds none; give them with "
+                           "--cameras FILE, those of a gallery with --gallery-cameras"
+                         : "knows no cameras, and these would remove candidates; leave --protocol "
+                           "out");
   };
   check_side(rows.queries);
   if (rows.gallery) check_side(*rows.gallery);

@@ -25,7 +25,7 @@ void check_same_side(const DescribedRows& first, const DescribedRows& second) {
   }
   check_same_labels(a, first.labels_in, b, second.labels_in);
   if (a.cameras.empty() != b.cameras.empty()) {
-    fail<InputError>("{}: no cameras, but {} has them; store them in both files or in none",
+    fail<InputError>("{}: no cameras, but {} has them; give them of both or of none",
                      b.cameras.empty() ? second.name : first.name,
                      b.cameras.empty() ? first.name : second.name);
   }

@@ -239,7 +239,7 @@ TEST_F(CompareFiles, RefuseWhatIsNotOfTheSamePictures) {
   usage(joined(both, {"--protocol", "sop"}), "--recall-at names the k");
   usage({"--embeddings", in("aq.h5"), "--gallery", in("ag.h5"), in("bg.h5")}, "give one file");
   usage({"--checkpoint", in("aq.h5"), "--data", "glyphs", "--labels", in("aq.h5")},
-        "pictures have the classes of --data");
+        "are those of --embeddings, or of two files to --compare");
 
   // Where only A's rows are long, the scores of the two share no histogram.
   for (const auto& [name, length] : {std::pair{"one.h5", 1.0F}, {"long.h5", 3.0F}}) {

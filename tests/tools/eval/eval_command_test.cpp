@@ -114,7 +114,59 @@ TEST_F(EvalCommand, LabelsWithoutTheirRowsAreWrongUsage) {
             2);
   EXPECT_TRUE(holds(said, "--gallery-labels requires --gallery;"));
   EXPECT_EQ(run_eval({"--labels", in("y.npy")}, &said), 2);
-  EXPECT_TRUE(holds(said, "--labels requires --embeddings;"));
+  EXPECT_TRUE(holds(said, "--labels " + in("y.npy") + ": are those of --embeddings"));
+  EXPECT_EQ(run_eval({"--cameras", in("y.npy")}, &said), 2);
+  EXPECT_TRUE(holds(said, "--cameras " + in("y.npy") + ": are those of --embeddings"));
+  EXPECT_EQ(run_eval({"--embeddings", in("e.npy"), "--labels", in("y.npy"), "--gallery-cameras",
+                      in("y.npy")},
+                     &said),
+            2);
+  EXPECT_TRUE(holds(said, "--gallery-cameras requires --gallery;"));
+}
+
+// Cameras of files of their own count as those beside the rows do.
+TEST_F(EvalCommand, CamerasOfOtherFilesRemoveTheSame) {
+  for (const std::uint64_t seed : random_seeds(20)) {
+    SCOPED_TRACE(seed);
+    CounterRandom draw(seed, 0, 0);
+    const auto write = [&](const std::string& name, std::int64_t rows) {
+      std::vector<float> values;
+      std::vector<std::int64_t> labels, cameras;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        labels.push_back(draw.below(4));
+        cameras.push_back(draw.below(3));
+        for (int d = 0; d < 3; ++d) values.push_back(static_cast<float>(draw.normal()));
+      }
+      const std::string e = npy_rows(values, static_cast<std::size_t>(rows), 3);
+      folder_.write(name + "e.npy", e);
+      folder_.write(name + "y.npy", npy_labels(labels));
+      folder_.write(name + "c.npy", npy_labels(cameras));
+      folder_.write(name + ".npz", zip_of({{"embeddings.npy", e},
+                                           {"labels.npy", npy_labels(labels)},
+                                           {"camids.npy", npy_labels(cameras)}}));
+    };
+    write("q", 1 + draw.below(30));
+    write("g", 1 + draw.below(40));
+    const bool gallery = draw.below(2) == 1;
+    std::vector<std::string> together = {"--embeddings", in("q.npz")};
+    std::vector<std::string> apart = {"--embeddings", in("qe.npy"), "--labels",
+                                      in("qy.npy"),   "--cameras",  in("qc.npy")};
+    if (gallery) {
+      together = joined(together, {"--gallery", in("g.npz")});
+      apart = joined(apart, {"--gallery", in("ge.npy"), "--gallery-labels", in("gy.npy"),
+                             "--gallery-cameras", in("gc.npy")});
+    }
+    std::vector<nlohmann::json> said;
+    for (const std::vector<std::string>& words : {together, apart}) {
+      std::string err;
+      ASSERT_EQ(run_eval(joined(words, {"--per-query", "--json", in("out.json")}), &err), 0) << err;
+      said.push_back(nlohmann::json::parse(std::ifstream(in("out.json"))));
+    }
+    EXPECT_EQ(said[0]["metrics"], said[1]["metrics"]);
+    EXPECT_EQ(said[0]["cameras"], "'camids'");
+    EXPECT_EQ(said[1]["cameras"], in("qc.npy") + ", int64");
+    EXPECT_TRUE(holds(said[1]["protocol"], "same label and camera removed"));
+  }
 }
 
 TEST_F(EvalCommand, AReportIsCalledWhatABrowserOpens) {
@@ -345,7 +397,8 @@ TEST_F(EvalCommand, WhatAProtocolLacksIsSaidFirst) {
     return out;
   };
   EXPECT_TRUE(holds(said("inshop", {}), "give it with --gallery"));
-  EXPECT_TRUE(holds(said("veri-wild", {"--gallery", in("none.h5")}), "add /cameras"));
+  EXPECT_TRUE(
+      holds(said("veri-wild", {"--gallery", in("none.h5")}), "their cameras with --cameras"));
 }
 
 // Drawn galleries know no cameras: those of a file remove nothing, in the neighbours neither.
@@ -444,7 +497,7 @@ TEST_F(EvalCommand, AProtocolNamesTheFileWhoseCamerasItLacks) {
     return out;
   };
   const std::string lacks = ": --protocol veri-wild removes by cameras, of which the file holds ";
-  const std::string has = ": --protocol inshop knows no cameras, and the file's /cameras would ";
+  const std::string has = ": --protocol inshop knows no cameras, and these would ";
   EXPECT_TRUE(holds(said("veri-wild", "plain.h5", "cameras.h5", 3), in("plain.h5") + lacks));
   EXPECT_TRUE(holds(said("veri-wild", "cameras.h5", "plain.h5", 3), in("plain.h5") + lacks));
   EXPECT_TRUE(holds(said("inshop", "plain.h5", "cameras.h5", 3), in("cameras.h5") + has));

@@ -227,18 +227,18 @@ TEST_F(FolderRun, SplitsInTheSpellingsOfPeople) {
   EXPECT_TRUE(holds(of_split("val").out, "split val: 6 images of 3 classes"));
   EXPECT_EQ(of_split("test").code, 3);
 
-  folder_->classes("shop/train/c", 2, 2);
-  folder_->classes("shop/query/s", 3, 1);
-  folder_->classes("shop/gallery/s", 4, 2);
+  folder_->classes("store/train/c", 2, 2);
+  folder_->classes("store/query/s", 3, 1);
+  folder_->classes("store/gallery/s", 4, 2);
   const auto shop = [&](const std::string& split) {
-    return eval({"--checkpoint", best(), "--data", "folder:" + in("shop"), "--split", split,
-                 "--save-embeddings", in("shop_" + split + ".h5")});
+    return eval({"--checkpoint", best(), "--data", "folder:" + in("store"), "--split", split,
+                 "--save-embeddings", in("store_" + split + ".h5")});
   };
   EXPECT_TRUE(holds(shop("query").out, "split query: 3 images of 3 classes"));
   EXPECT_TRUE(holds(shop("gallery").out, "split gallery: 8 images of 4 classes"));
   EXPECT_TRUE(holds(shop("test").out, "split test: 11 images of 4 classes"));
   const Finished searched =
-      eval({"--embeddings", in("shop_query.h5"), "--gallery", in("shop_gallery.h5")});
+      eval({"--embeddings", in("store_query.h5"), "--gallery", in("store_gallery.h5")});
   EXPECT_TRUE(holds(searched.out, "3 of the 3 searched for among them"));
 }
 
@@ -727,11 +727,11 @@ TEST_F(FolderRun, TheDefaultNetworkIsSaidToBeSlowWithoutAGpu) {
 }
 
 TEST_F(FolderRun, SamplersAndSplitsThatSayLittleAreNamed) {
-  folder_->classes("wide/train/c", 30, 2);
-  folder_->classes("wide/test/t", 2, 2);
+  folder_->classes("pairs_of/train/c", 30, 2);
+  folder_->classes("pairs_of/test/t", 2, 2);
   const auto random = [&](const std::string& out, const std::string& loss) {
     // Not tiny_run(): its --per-class belongs to another sampler.
-    return run_to_end(with_flags({RK_BIN "/train", "--data", "folder:" + in("wide"), "--out",
+    return run_to_end(with_flags({RK_BIN "/train", "--data", "folder:" + in("pairs_of"), "--out",
                                   in(out), "--batch", "4", "--batches", "3", "--epochs", "1",
                                   "--threads", "2", "--sampler", "random", "--loss", loss},
                                  kTinyNetwork),

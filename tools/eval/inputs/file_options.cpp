@@ -43,6 +43,7 @@ DescribedRows read_described(const RowsToRead& what) {
                 {"labels", read.labels},
                 {"normalize", what.normalize}};
   if (!read.dtype.empty()) rows.facts["dtype"] = read.dtype;
+  if (!read.cameras.empty()) rows.facts["cameras"] = read.cameras;
   if (read.zero_rows > 0) {
     rows.notes.push_back(fmt::format(
         "{}: {} of zeros alone (in float32), which have no direction: they score 0 with all",
@@ -66,8 +67,7 @@ void FileOptions::add_to(Flags& flags) {
            "rows to measure: HDF5 with /embeddings and /labels, .npy, .npz or safetensors "
            "(float16, 32 or 64, in safetensors also bfloat16; [N, D]); FILE:NAME takes the array "
            "NAME, else the one called embeddings, features, x or arr_0, or the only matrix there "
-           "is. An array of cameras beside it: candidates of a query's class and camera are "
-           "removed")
+           "is")
       .type_name("FILE");
   flags
       .add("--labels", labels,
@@ -76,13 +76,23 @@ void FileOptions::add_to(Flags& flags) {
            "label, targets, class, y or arr_1, or the only one there is; with --compare, of both "
            "files")
       .type_name("FILE");
+  flags
+      .add(
+          "--cameras", cameras,
+          "in the same way, the camera of each row, as a whole number: a query's candidates of its "
+          "own class and camera are removed; without it, an array beside the embeddings called "
+          "cameras, camids or the like")
+      .type_name("FILE");
   const Flag searched = flags.add(
       "--gallery", galleries,
       "search in this file instead of among the embeddings themselves; with --compare two "
       "files, A's and B's");
-  searched.type_name("FILE").default_text("").expected(
-      1, 1000);  // one too many is refused, not ignored
+  // One too many is refused, not ignored.
+  searched.type_name("FILE").default_text("").expected(1, 1000);
   flags.add("--gallery-labels", gallery_labels, "as --labels, of --gallery")
+      .type_name("FILE")
+      .needs(searched);
+  flags.add("--gallery-cameras", gallery_cameras, "as --cameras, of --gallery")
       .type_name("FILE")
       .needs(searched);
   flags.add_switch("--normalize", normalize,
@@ -91,7 +101,7 @@ void FileOptions::add_to(Flags& flags) {
 
 std::vector<std::string> FileOptions::files() const {
   std::vector<std::string> out;
-  for (const std::string& each : {embeddings, labels, gallery_labels}) {
+  for (const std::string& each : {embeddings, labels, cameras, gallery_labels, gallery_cameras}) {
     if (!each.empty()) out.push_back(file_and_name(each).file);
   }
   for (const std::string& each : galleries) out.push_back(file_and_name(each).file);
@@ -99,16 +109,24 @@ std::vector<std::string> FileOptions::files() const {
 }
 
 RowFiles FileOptions::of(const std::string& rows, std::size_t which) const {
-  return {rows, labels, galleries.empty() ? "" : galleries.at(which), gallery_labels, normalize};
+  const std::string gallery = galleries.empty() ? "" : galleries.at(which);
+  return {rows, labels, cameras, gallery, gallery_labels, gallery_cameras, normalize};
 }
 
 DescribedRows read_queries(const RowFiles& files) {
-  return read_described({files.embeddings, files.labels, files.normalize});
+  return read_described({.embeddings = files.embeddings,
+                         .labels = files.labels,
+                         .normalize = files.normalize,
+                         .cameras = files.cameras});
 }
 
 DescribedRows read_gallery(const RowFiles& files) {
-  return read_described({files.gallery, files.gallery_labels, files.normalize, "--gallery-labels",
-                         RowsToRead::kSearchedBytes});
+  return read_described({.embeddings = files.gallery,
+                         .labels = files.gallery_labels,
+                         .normalize = files.normalize,
+                         .labels_flag = "--gallery-labels",
+                         .bytes_a_row = RowsToRead::kSearchedBytes,
+                         .cameras = files.gallery_cameras});
 }
 
 void match_gallery(const DescribedRows& queries, DescribedRows& gallery) {

@@ -14,16 +14,20 @@ namespace rk {
 struct RowFiles {
   std::string embeddings;  // empty: a network computes them
   std::string labels;      // empty: in the embeddings' file
+  std::string cameras;     // empty: there, if it has some
   std::string gallery;     // empty: the queries among themselves
   std::string gallery_labels;
+  std::string gallery_cameras;
   bool normalize = false;
 };
 
 struct FileOptions {
   std::string embeddings;
   std::string labels;
+  std::string cameras;
   std::vector<std::string> galleries;  // with --compare the first's and the second's
   std::string gallery_labels;
+  std::string gallery_cameras;
   bool normalize = false;
 
   void add_to(Flags& flags);
