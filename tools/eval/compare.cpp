@@ -270,7 +270,8 @@ void compare(const Context& context, const CompareOptions& options, const Common
   if (!few.empty()) note(notes.emplace_back(few));
   json result = {{"data", network.data},
                  {"split", of_networks ? network.split : ""},
-                 {"skipped_images", pictures.skipped_images},
+                 {"gallery_split", network.gallery_split},
+                 {"skipped_images", both.rows.skipped_images()},
                  {"protocol", protocol_text(a)},
                  {"notes", notes},
                  {"confidence", confidence_of(statistics)},

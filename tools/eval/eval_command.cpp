@@ -99,7 +99,7 @@ class Eval final : public Command {
       measure_all(context, rows, described, measures, common, json);
     }
     add_origin(json);
-    json["skipped_images"] = queries.skipped_images;
+    json["skipped_images"] = rows.skipped_images();
     write_result(common, context.threads(), std::move(json));
   }
 
@@ -128,7 +128,10 @@ class Eval final : public Command {
     if (!compares() && files_.galleries.size() > 1) {
       fail<UsageError>("--gallery {}: give one file", fmt::join(files_.galleries, " "));
     }
-    if (!compares() && !searches) protocol_.check(!files_.galleries.empty(), embeds());
+    check_gallery_split();
+    if (!compares() && !searches) {
+      protocol_.check(!files_.galleries.empty() || !network_.gallery_split.empty(), embeds());
+    }
     if (files_.normalize && files_.embeddings.empty() && !compares_files() &&
         files_.galleries.empty()) {
       fail<UsageError>("--normalize: is for --embeddings and --gallery; leave it out");
@@ -175,13 +178,27 @@ class Eval final : public Command {
 
   void refuse_without_network() const {
     if (embeds() || (compares() && !compares_files())) return;
-    for (const char* name :
-         {"--data", "--split", "--batch", "--workers", "--precision", "--skip-bad"}) {
+    for (const char* name : {"--data", "--split", "--gallery-split", "--batch", "--workers",
+                             "--precision", "--skip-bad"}) {
       if (!(*flags_)[name].given()) continue;
       fail<UsageError>(
           "{}: is for pictures that a network embeds; give --checkpoint RUN/best.h5, or --compare "
           "RUN_A RUN_B --data SPEC",
           name);
+    }
+  }
+
+  void check_gallery_split() const {
+    if (network_.gallery_split.empty()) return;
+    if (!files_.galleries.empty()) {
+      fail<UsageError>("--gallery-split {}: --gallery names another gallery; leave one out",
+                       network_.gallery_split);
+    }
+    if (parse_split(network_.gallery_split) == parse_split(network_.split)) {
+      fail<UsageError>(
+          "--gallery-split {}: is --split too, so that every picture would find itself; leave it "
+          "out to search among the others",
+          network_.gallery_split);
     }
   }
 
@@ -197,6 +214,7 @@ class Eval final : public Command {
     for (const auto& [flag, value] :
          {std::pair{"--data", network_.data},
           std::pair{"--gallery", fmt::format("{}", fmt::join(files_.galleries, " "))},
+          std::pair{"--gallery-split", network_.gallery_split},
           std::pair{"--save-embeddings", network_.save}}) {
       if (value.empty()) continue;
       fail<UsageError>("{} {}: --index looks up pictures of --query alone; leave it out", flag,
@@ -332,6 +350,7 @@ class Eval final : public Command {
                  {"checkpoint", network_.checkpoint},
                  {"data", network_.data},
                  {"split", embeds() ? network_.split : ""},
+                 {"gallery_split", network_.gallery_split},
                  {"gallery", files_.galleries.empty() ? "" : files_.galleries[0]}});
   }
 

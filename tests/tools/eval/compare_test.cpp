@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -304,6 +305,31 @@ TEST_F(CompareRuns, AndTheirSavedEmbeddingsAlike) {
   for (const char* name : {"runs.html", "files.html"}) {
     EXPECT_GT(find_all(read_page(file_text(in(name))), "img").size(), 20U) << name;
   }
+  // A split of the same data as the gallery says the same, of one network and of two.
+  for (const std::string& pictures : {data, in("pics")}) {
+    const Words words = {"--data", pictures, "--split", "query", "--gallery-split", "gallery"};
+    const json split = eval(joined({"--compare", in("a"), in("b")}, words));
+    EXPECT_EQ(split["difference"], runs["difference"]);
+    EXPECT_EQ(split["gallery_split"], "gallery");
+    const json one = eval(joined({"--checkpoint", in("a/best.h5")}, words));
+    EXPECT_EQ(one["gallery_classes"], 6);
+    const auto notes = one["notes"].get<std::vector<std::string>>();
+    EXPECT_EQ(std::set(notes.begin(), notes.end()).size(), notes.size()) << one["notes"];
+    EXPECT_FALSE(holds(one["notes"].dump(), "is both queries and gallery"));
+    for (const char* key : {"map", "map_at_r", "recall_at_1", "roc_auc", "num_gallery"}) {
+      EXPECT_EQ(one["metrics"][key], runs["runs"][0]["metrics"][key]) << key;
+    }
+  }
+  const auto refused = [&](const Words& more, const std::string& why) {
+    const Finished done = run(joined({RK_BIN "/eval", "--data", data, "--split", "query"}, more));
+    EXPECT_EQ(done.code, 2) << done.err;
+    EXPECT_TRUE(holds(done.err, why)) << done.err;
+  };
+  const Words one = {"--checkpoint", in("a/best.h5"), "--gallery-split"};
+  refused(joined(one, {"Query"}), "is --split too, so that every picture would find itself");
+  refused(joined(one, {"gallery", "--gallery", in("a_gallery.h5")}), "leave one out");
+  refused({"--embeddings", in("a_query.h5"), "--gallery-split", "gallery"},
+          "--data: is for pictures that a network embeds");
   // The gallery of another network is refused.
   const Finished other =
       run({RK_BIN "/eval", "--compare", in("a"), in("b"), "--data", data, "--split", "query",

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <span>
 #include <string_view>
@@ -114,13 +115,15 @@ RowsDescription describe(const EvaluatedRows& rows) {
   out.facts["classes"] = count_classes(queries.set);
   if (!rows.gallery) return out;
   const DescribedRows& gallery = *rows.gallery;
-  out.notes.insert(out.notes.end(), gallery.notes.begin(), gallery.notes.end());
+  std::ranges::copy_if(gallery.notes, std::back_inserter(out.notes), [&](const std::string& text) {
+    return std::ranges::count(queries.notes, text) == 0;  // of two splits of the same data
+  });
   out.facts["gallery_classes"] = count_classes(gallery.set);
   out.facts["shared_classes"] = count_shared_classes(queries.set, gallery.set);
   out.facts["classes_matched_by"] = matched_by(gallery.set);
   out.text += gallery_text(rows);
   std::error_code ignored;
-  if (queries.set.cameras.empty() &&
+  if (queries.set.cameras.empty() && queries.part == gallery.part &&
       std::filesystem::equivalent(queries.name, gallery.name, ignored)) {
     out.notes.push_back(
         fmt::format("{}: is both queries and gallery, so that every row finds itself; leave "

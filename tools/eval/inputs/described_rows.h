@@ -39,6 +39,9 @@ struct EvaluatedRows {
 
   // The candidates of a query, but for those that a camera rule removes.
   std::int64_t candidates() const { return gallery ? gallery->count() : queries.count() - 1; }
+  std::int64_t skipped_images() const {
+    return queries.skipped_images + (gallery ? gallery->skipped_images : 0);
+  }
 };
 
 // Calls f(queries, gallery) with their views, `gallery` null if there is none, and prefixes its

@@ -22,6 +22,11 @@ void NetworkOptions::add_to(Flags& flags) {
       .type_name("SPEC");
   flags.add("--split", split, "which of its splits").check(shown_values(split_names()));
   flags
+      .add("--gallery-split", gallery_split,
+           "search in this split of --data, embedded by the same network, instead of among the "
+           "pictures themselves")
+      .check(shown_values(split_names()));
+  flags
       .add("--save-embeddings", save,
            "also write the embeddings to this file, from which --embeddings, --gallery and "
            "--index read them")

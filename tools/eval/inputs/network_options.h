@@ -13,6 +13,7 @@ struct NetworkOptions {
   std::string arch;
   std::string data;
   std::string split = "test";
+  std::string gallery_split;  // empty: no split is searched in
   std::string save;
   std::int64_t batch = 64;
   int workers = 0;

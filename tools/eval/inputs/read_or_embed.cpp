@@ -17,6 +17,11 @@ EvaluatedRows read_or_embed(const Context& context, const RowFiles& files,
   }
   // Embedding the pictures takes long: the gallery is read before, so that it is refused early.
   read_gallery_file();
+  if (!network.gallery_split.empty()) {
+    NetworkOptions of_gallery = network;
+    of_gallery.split = network.gallery_split;
+    rows.gallery = embed_data(context, of_gallery, nullptr, common);
+  }
   rows.queries = embed_data(context, network, rows.gallery ? &*rows.gallery : nullptr, common);
   return rows;
 }

@@ -10,7 +10,7 @@
 namespace rk {
 
 // Queries of the network, if it has a checkpoint, or else of the file; the gallery, if there is
-// one, of its file, not matched with the queries yet (match_gallery()).
+// one, of its split or of its file, not matched with the queries yet (match_gallery()).
 EvaluatedRows read_or_embed(const Context& context, const RowFiles& files,
                             const NetworkOptions& network, const CommonOptions& common);
 
