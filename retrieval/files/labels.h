@@ -1,4 +1,5 @@
-// A label, or a camera, for each row, from an array or a column of a table: whole numbers of any width, or names.
+// A label, or a camera, for each row, from an array or a column of a table: whole numbers of any
+// width, or names.
 #pragma once
 
 #include "retrieval/files/array_file.h"
