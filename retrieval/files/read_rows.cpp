@@ -116,6 +116,7 @@ RowsRead read_arrays(const RowsToRead& what) {
   RowsRead out;
   out.format = file.format();
   out.dtype = array.dtype;
+  if (!array.name.empty()) out.array = in_quotes(array.name);
   out.column_major = array.column_major;
   Labels labels;
   if (!what.labels.empty()) {
@@ -157,6 +158,7 @@ RowsRead read_hdf5(const RowsToRead& what) {
     refuse_named_labels(file, what.labels_flag);
     if (!labelled || file.info("/labels").kind == Hdf5Reader::Kind::kInteger) {
       out.set = read_embeddings(file);
+      out.array = "/embeddings";
       out.labels = "/labels";
       out.cameras = cameras_in(file);
       return out;
@@ -166,6 +168,7 @@ RowsRead read_hdf5(const RowsToRead& what) {
                            : place.name.starts_with('/') ? place.name
                                                          : "/" + place.name;
   out.set = read_matrix(file, name);
+  out.array = name;
   const auto rows = static_cast<std::int64_t>(out.set.embeddings.size()) / out.set.dim;
   read_columns(file, "", rows, out.set);
   out.cameras = cameras_in(file);

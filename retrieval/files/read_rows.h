@@ -39,6 +39,7 @@ struct RowsRead {
   EmbeddingSet set;
   std::string format;          // "HDF5", "npy", "npz", "safetensors"
   std::string dtype;           // in the file: "float16"
+  std::string array;           // that holds the rows: "'emb'"; empty: the only one of a .npy
   std::string labels;          // their file and type: "y.npy, int64"
   std::string cameras;         // what holds them: "'camids'", "c.npy, int64"; empty: none
   bool column_major = false;   // the file has numpy's Fortran order; the rows were transposed

@@ -271,6 +271,7 @@ void compare(const Context& context, const CompareOptions& options, const Common
   json result = {{"data", network.data},
                  {"split", of_networks ? network.split : ""},
                  {"gallery_split", network.gallery_split},
+                 {"seed", common.seed},
                  {"skipped_images", both.rows.skipped_images()},
                  {"protocol", protocol_text(a)},
                  {"notes", notes},

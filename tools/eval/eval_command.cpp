@@ -99,6 +99,7 @@ class Eval final : public Command {
       measure_all(context, rows, described, measures, common, json);
     }
     add_origin(json);
+    json["seed"] = common.seed;
     json["skipped_images"] = rows.skipped_images();
     write_result(common, context.threads(), std::move(json));
   }

@@ -67,7 +67,8 @@ std::vector<std::string> note_what_is_odd(const MeasureOptions& options, const E
         side.set.values(), side.set.dim, side.name,
         "cosine similarity wants 1 (--normalize), and JSD counts scores outside of [-1, 1] at its "
         "ends");
-    if (!text.empty()) notes.push_back(std::move(text));
+    const bool told = std::ranges::count(notes, text) > 0;  // queries and gallery are one file
+    if (!text.empty() && !told) notes.push_back(std::move(text));
   };
   const DescribedRows& queries = rows.queries;
   look_at_lengths(queries);

@@ -108,8 +108,10 @@ class ProbeLoss final : public Command {
                                       : fmt::format(" of {}", data.rows),
             norm(result.grad));
       if (result.valid_queries == 0 && result.loss == 0 && kind != LossKind::kScores) {
-        note(
-            fmt::format("{}: no row has another of its class to find, so that the loss is 0", in_));
+        note(fmt::format(
+            "{}: no row has both another of its class and one of another class, so that the loss "
+            "is 0",
+            in_));
       }
       if (data.memory > 0) print("memory         {} rows to rank against\n", data.memory);
       if (kind == LossKind::kProxies) {

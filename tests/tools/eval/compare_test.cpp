@@ -151,6 +151,7 @@ TEST_F(CompareFiles, SayWhatEvaluatingEachSays) {
     // NaN becomes null.
     EXPECT_EQ(difference["low"].dump(), json::parse(interval.dump())["low"].dump());
     EXPECT_EQ(difference["high"].dump(), json::parse(interval.dump())["high"].dump());
+    EXPECT_EQ(result["seed"], 7);
     EXPECT_EQ(result["data"], "");
     EXPECT_EQ(result["split"], "");
     EXPECT_FALSE(holds(done.out, "two networks")) << done.out;

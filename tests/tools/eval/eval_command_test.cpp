@@ -163,6 +163,8 @@ TEST_F(EvalCommand, CamerasOfOtherFilesRemoveTheSame) {
       said.push_back(nlohmann::json::parse(std::ifstream(in("out.json"))));
     }
     EXPECT_EQ(said[0]["metrics"], said[1]["metrics"]);
+    EXPECT_EQ(said[0]["array"], "'embeddings'");
+    EXPECT_FALSE(said[1].contains("array")) << "a .npy has one";
     EXPECT_EQ(said[0]["cameras"], "'camids'");
     EXPECT_EQ(said[1]["cameras"], in("qc.npy") + ", int64");
     EXPECT_TRUE(holds(said[1]["protocol"], "same label and camera removed"));

@@ -294,13 +294,19 @@ TEST_F(ProbeLoss, NumpysArraysAreReadAsHdf5Is) {
 // 0 would look like the best of losses.
 TEST_F(ProbeLoss, RowsWithNothingToFindAreSaid) {
   LossData<double> data = made_up::data(LossKind::kEmbeddings, {.rows = 12, .dim = 6}, 1);
-  const std::string said = "no row has another of its class to find, so that the loss is 0";
+  const std::string said =
+      "no row has both another of its class and one of another class, so that the loss is 0";
   write("in.h5", data);
   EXPECT_EQ(probe({"--loss", "smooth_ap", "--in", in("in.h5")}), 0);
   EXPECT_FALSE(holds(error_, said));
   std::iota(data.labels.begin(), data.labels.end(), 0);
   write("in.h5", data);
   EXPECT_EQ(probe({"--loss", "smooth_ap", "--in", in("in.h5")}), 0);
+  EXPECT_TRUE(holds(error_, said));
+  // Without negatives some losses have nothing to compare either.
+  std::ranges::fill(data.labels, 5);
+  write("in.h5", data);
+  EXPECT_EQ(probe({"--loss", "triplet_bh", "--in", in("in.h5")}), 0);
   EXPECT_TRUE(holds(error_, said));
 }
 

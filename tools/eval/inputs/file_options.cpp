@@ -17,7 +17,9 @@ namespace {
 // Describes the file and how it was read.
 std::string reading_text(const RowsRead& read, bool normalize) {
   std::string text = read.format;
-  if (!read.dtype.empty()) text += " " + read.dtype;
+  for (const std::string& more : {read.array, read.dtype}) {
+    if (!more.empty()) text += " " + more;
+  }
   text += fmt::format(" [{}, {}]", read.set.count(), read.set.dim);
   if (read.column_major) text += " in Fortran order, turned";
   text += normalize ? ", normalised" : ", taken as they are";
@@ -42,6 +44,7 @@ DescribedRows read_described(const RowsToRead& what) {
                 {"dim", read.set.dim},
                 {"labels", read.labels},
                 {"normalize", what.normalize}};
+  if (!read.array.empty()) rows.facts["array"] = read.array;
   if (!read.dtype.empty()) rows.facts["dtype"] = read.dtype;
   if (!read.cameras.empty()) rows.facts["cameras"] = read.cameras;
   if (read.zero_rows > 0) {

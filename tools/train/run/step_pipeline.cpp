@@ -51,8 +51,8 @@ void StepPipeline::count(const StepResult& result) {
   if (result.valid_queries == 0) {
     note_first(
         "no positive",
-        fmt::format("step {}: no image of the batch had another of its class to find, so that "
-                    "nothing was learnt; said once",
+        fmt::format("step {}: no image of the batch had both another of its class and one of "
+                    "another class, so that nothing was learnt; said once",
                     run_.step));
   } else if (still_loss_.add(result.loss)) {
     note_first(
