@@ -216,6 +216,39 @@ std::string remark_on_sameness(const BothRuns& both, const std::vector<std::stri
   return "";
 }
 
+json comparison_json(const CompareOptions& options, const CommonOptions& common,
+                     const BothRuns& both, const RankIntervals& difference,
+                     const std::vector<Compared>& table,
+                     const std::vector<DifferingFact>& settings) {
+  const NetworkOptions& network = options.network;
+  json result = {{"data", network.data},
+                 {"split", network.data.empty() ? "" : network.split},
+                 {"gallery_split", network.gallery_split},
+                 {"seed", common.seed},
+                 {"skipped_images", both.rows.skipped_images()},
+                 {"protocol", protocol_text(both.runs[0].metrics)},
+                 {"confidence", confidence_of(options.statistics)},
+                 {"resampled", options.statistics.resample},
+                 {"resamples", difference.resamples},
+                 {"units", difference.units}};
+  for (std::size_t i = 0; i < both.runs.size(); ++i) {
+    Metrics metrics = both.runs[i].metrics;
+    if (!options.measures.per_query) metrics.per_query = {};
+    json run = both.remarks[i].facts;
+    run.update({{"run", both.runs[i].name},
+                {"gallery", options.files.of("", i).gallery},
+                {"metrics", metrics_json(metrics)}});
+    result["runs"].push_back(std::move(run));
+  }
+  for (const Compared& row : table) {
+    result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
+  }
+  for (const DifferingFact& each : settings) {
+    result["settings"][each.name] = {{"a", each.first}, {"b", each.second}};
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string checkpoint_of_run(const std::string& run) {
@@ -234,13 +267,13 @@ bool is_run(const std::string& name) {
 }
 
 void compare(const Context& context, const CompareOptions& options, const CommonOptions& common) {
-  const NetworkOptions& network = options.network;
   const StatisticsOptions& statistics = options.statistics;
-  const bool of_networks = !network.data.empty();
+  const bool of_networks = !options.network.data.empty();
   for (const std::string& run : options.report.compare) {
     if (!of_networks) break;
     std::vector<std::string> ignored;
-    open_weights(checkpoint_of_run(run), network.arch, ignored);  // before any picture is read
+    // Before any picture is read.
+    open_weights(checkpoint_of_run(run), options.network.arch, ignored);
   }
   MeasureOptions measures = options.measures;
   measures.per_query = true;
@@ -268,32 +301,8 @@ void compare(const Context& context, const CompareOptions& options, const Common
   if (!same.empty()) note(notes.emplace_back(same));
   const std::string few = remark_on_few(difference, statistics.resample);
   if (!few.empty()) note(notes.emplace_back(few));
-  json result = {{"data", network.data},
-                 {"split", of_networks ? network.split : ""},
-                 {"gallery_split", network.gallery_split},
-                 {"seed", common.seed},
-                 {"skipped_images", both.rows.skipped_images()},
-                 {"protocol", protocol_text(a)},
-                 {"notes", notes},
-                 {"confidence", confidence_of(statistics)},
-                 {"resampled", statistics.resample},
-                 {"resamples", difference.resamples},
-                 {"units", difference.units}};
-  for (std::size_t i = 0; i < both.runs.size(); ++i) {
-    Metrics metrics = both.runs[i].metrics;
-    if (!options.measures.per_query) metrics.per_query = {};
-    json run = both.remarks[i].facts;
-    run.update({{"run", both.runs[i].name},
-                {"gallery", options.files.of("", i).gallery},
-                {"metrics", metrics_json(metrics)}});
-    result["runs"].push_back(std::move(run));
-  }
-  for (const Compared& row : table) {
-    result["difference"][row.key] = difference_json(row.a, row.b, row.difference);
-  }
-  for (const DifferingFact& each : settings) {
-    result["settings"][each.name] = {{"a", each.first}, {"b", each.second}};
-  }
+  json result = comparison_json(options, common, both, difference, table, settings);
+  result["notes"] = notes;
   if (!options.report.report.empty()) {
     const std::string title = fmt::format("{} and {}", both.runs[0].name, both.runs[1].name);
     write_report(context,
