@@ -170,9 +170,17 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
   std::string ones;
   for (int row = 0; row < 23; ++row) ones += "1\n";
   folder_.write("ones.csv", ones);
+  folder_.write("cameras.csv", ones + "2\n");
   const std::vector<Flag> flags = beside(
       beside(common(), statistics_flags()),
       {{{"--gallery", in("g.h5")}, holds_value("/metrics/num_gallery", 23)},
+       {{"--cameras", in("cameras.csv")},
+        holds_value("/cameras", in("cameras.csv") + ", whole numbers")},
+       {{"--gallery", in("g.h5"), "--cameras", in("cameras.csv"), "--gallery-cameras",
+         in("ones.csv")},
+        holds_value("/protocol",
+                    "against the gallery, same label and camera removed; inner product as given; "
+                    "ties count against the query")},
        {{"--labels", in("all_different.csv")}, holds_value("/classes", 24)},
        {{"--gallery", in("g.h5"), "--gallery-labels", in("ones.csv")},
         holds_value("/gallery_classes", 1)},
@@ -225,15 +233,15 @@ TEST_F(ProgramFlags, OfEvalOnEmbeddings) {
           EXPECT_EQ(with.end.code, 0) << with.end.err;
           EXPECT_TRUE(file_text(in("report.html")).starts_with("<!DOCTYPE html>"));
         }},
-       {{"--compare", "a", "b"}, ends_with(2, "leave --checkpoint, --embeddings")},
+       {{"--compare", "a", "b"}, ends_with(2, "leave --checkpoint and --embeddings out")},
        {{"--verbose"}, [](const Said& with, const Said& without) {
           EXPECT_TRUE(holds(with.end.out, "GFLOP in tiles"));
           EXPECT_FALSE(holds(without.end.out, "GFLOP"));
         }}});
   std::set<std::string> other = everywhere();
   // Flags of evaluating images and of searching have their own cases.
-  other.insert({"--checkpoint", "--data", "--split", "--batch", "--workers", "--skip-bad", "--arch",
-                "--precision", "--index", "--query"});
+  other.insert({"--checkpoint", "--data", "--split", "--gallery-split", "--batch", "--workers",
+                "--skip-bad", "--arch", "--precision", "--index", "--query"});
   check({RK_BIN "/eval", "--embeddings", in("e.h5")}, {RK_BIN "/eval", "--help"}, flags, other);
 }
 
@@ -280,12 +288,14 @@ TEST_F(ProgramFlags, OfEvalOnImages) {
       {{"--precision", "fp16", "--device", "cpu"},
        ends_with(2, "--precision fp16: needs a GPU, the CPU computes in fp32")},
       {{"--arch", "resnet50"}, ends_with(2, "holds a resnet20; leave --arch out")},
+      {{"--gallery-split", "train"}, holds_value("/gallery_split", "train")},
       {{"--data", "folder:" + in("bad")}, ends_with(3, "broken.png")}};
   std::set<std::string> other = everywhere();
-  other.insert({"--report", "--compare", "--embeddings", "--labels", "--gallery",
-                "--gallery-labels", "--normalize", "--recall-at", "--per-query", "--topk",
-                "--save-neighbours", "--index", "--query", "--device", "--threads", "--seed",
-                "--quiet", "--verbose"});
+  other.insert({"--report",          "--compare",   "--embeddings",     "--labels",
+                "--cameras",         "--gallery",   "--gallery-labels", "--gallery-cameras",
+                "--normalize",       "--recall-at", "--per-query",      "--topk",
+                "--save-neighbours", "--index",     "--query",          "--device",
+                "--threads",         "--seed",      "--quiet",          "--verbose"});
   for (const Flag& flag : statistics_flags()) other.insert(flag.words.begin(), flag.words.end());
   check(base, {RK_BIN "/eval", "--help"}, flags, other);
 }
