@@ -234,18 +234,20 @@ void write_embeddings(const std::string& path, const EmbeddingSet& set) {
   write_atomic(path, bytes);
 }
 
+void check_same_cameras(const EmbeddingSet& a, const std::string& a_path, const EmbeddingSet& b,
+                        const std::string& b_path) {
+  if (a.cameras.empty() == b.cameras.empty()) return;
+  fail<InputError>("{}: no cameras, but {} has them; give them of both or of none",
+                   b.cameras.empty() ? b_path : a_path, b.cameras.empty() ? a_path : b_path);
+}
+
 void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,
                       const EmbeddingSet& gallery, const std::string& gallery_path) {
   if (gallery.dim != queries.dim) {
     fail<InputError>("{}: rows of {}, but {} has rows of {}; embed both with one network",
                      gallery_path, counted(gallery.dim, "number"), queries_path, queries.dim);
   }
-  if (gallery.cameras.empty() != queries.cameras.empty()) {
-    const bool missing_here = gallery.cameras.empty();
-    fail<InputError>("{}: no cameras, but {} has them; give them of both or of none",
-                     missing_here ? gallery_path : queries_path,
-                     missing_here ? queries_path : gallery_path);
-  }
+  check_same_cameras(queries, queries_path, gallery, gallery_path);
   if (!gallery.network.empty() && !queries.network.empty() && gallery.network != queries.network) {
     fail<InputError>(
         "{}: embedded by another network ({:.12}) than {} ({:.12}); embed both with "

@@ -51,6 +51,9 @@ void check_finite(const EmbeddingSet& set, const std::string& file, const std::s
 // name holds a NUL, where HDF5 would end it.
 void write_embeddings(const std::string& path, const EmbeddingSet& set);
 
+// Throws InputError naming both files if one of them alone has cameras.
+void check_same_cameras(const EmbeddingSet& a, const std::string& a_path, const EmbeddingSet& b,
+                        const std::string& b_path);
 // Throws InputError naming both files if `gallery` cannot be searched for `queries`: another
 // dimension or network, or cameras on one side only.
 void check_same_space(const EmbeddingSet& queries, const std::string& queries_path,

@@ -123,16 +123,17 @@ Labels of_column(TextColumn column) {
   return out;
 }
 
-// The data set where a file of ours holds them.
-std::string data_set_of(const Hdf5Reader& file, const RowValue& value) {
-  std::string found = &value == &camera_value() ? cameras_in(file) : "";
-  return found.empty() ? "/" + value.usual.front() : found;
+std::string labels_in(const Hdf5Reader&) { return "/labels"; }
+
+std::string cameras_or_usual(const Hdf5Reader& file) {
+  std::string found = cameras_in(file);
+  return found.empty() ? "/cameras" : found;
 }
 
 Labels of_hdf5(const FileAndName& from, std::int64_t rows, std::int64_t dim,
                const std::string& rows_of, const RowValue& value) {
   const Hdf5Reader file(from.file);
-  const std::string name = from.name.empty() ? data_set_of(file, value)
+  const std::string name = from.name.empty() ? value.data_set(file)
                                              : (from.name.starts_with('/') ? "" : "/") + from.name;
   if (!file.has(name)) {
     fail<InputError>("{}: no data set {}; {}", file.name(), name, what_it_holds(file));
@@ -267,12 +268,12 @@ const RowValue& label_value() {
   static const std::vector<std::string> names = {"labels",  "label", "targets",   "target",
                                                  "classes", "class", "class_ids", "class_id",
                                                  "y",       "arr_1"};
-  static const RowValue value = {"label", names};
+  static const RowValue value = {"label", names, labels_in};
   return value;
 }
 
 const RowValue& camera_value() {
-  static const RowValue value = {"camera", usual_camera_names()};
+  static const RowValue value = {"camera", usual_camera_names(), cameras_or_usual};
   return value;
 }
 

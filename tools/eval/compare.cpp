@@ -191,7 +191,7 @@ BothRuns evaluate_both(const Context& context, const CompareOptions& options,
     const Measured measured = measure(context, out.rows, measures, common);
     std::vector<std::string>& notes = described.notes;
     notes.insert(notes.end(), measured.notes.begin(), measured.notes.end());
-    out.remarks.push_back({queries.text, queries.text + gallery_text(out.rows), queries.provenance,
+    out.remarks.push_back({queries.text, queries.text + described.gallery, queries.provenance,
                            data.empty() ? "" : queries.set.network, std::move(described.facts),
                            std::move(notes)});
     out.runs.push_back(reported_run(
@@ -269,11 +269,12 @@ bool is_run(const std::string& name) {
 void compare(const Context& context, const CompareOptions& options, const CommonOptions& common) {
   const StatisticsOptions& statistics = options.statistics;
   const bool of_networks = !options.network.data.empty();
-  for (const std::string& run : options.report.compare) {
-    if (!of_networks) break;
-    std::vector<std::string> ignored;
-    // Before any picture is read.
-    open_weights(checkpoint_of_run(run), options.network.arch, ignored);
+  if (of_networks) {
+    for (const std::string& run : options.report.compare) {
+      std::vector<std::string> ignored;
+      // Before any picture is read.
+      open_weights(checkpoint_of_run(run), options.network.arch, ignored);
+    }
   }
   MeasureOptions measures = options.measures;
   measures.per_query = true;

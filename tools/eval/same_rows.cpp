@@ -24,11 +24,7 @@ void check_same_side(const DescribedRows& first, const DescribedRows& second) {
                      first.name, a.count(), kAdvice);
   }
   check_same_labels(a, first.labels_in, b, second.labels_in);
-  if (a.cameras.empty() != b.cameras.empty()) {
-    fail<InputError>("{}: no cameras, but {} has them; give them of both or of none",
-                     b.cameras.empty() ? second.name : first.name,
-                     b.cameras.empty() ? first.name : second.name);
-  }
+  check_same_cameras(a, first.name, b, second.name);
   const auto refuse = [&](std::int64_t row, const char* what, const std::string& of_a,
                           const std::string& of_b) {
     fail<InputError>("{}: row {} is of {} {}, in {} of {}; {}", second.name, row, what,

@@ -107,6 +107,7 @@ class NcclGroup final : public DeviceGroup {
     processes_.all_gather<ncclUniqueId>({&id, 1}, ids);
     nccl_.check(nccl_.init_rank(&communicator_, size_, ids.front(), rank_), "several GPUs");
   }
+
   // Later work on our stream waits for what is on the context's stream now.
   void follow_context() {
     ahead_ = true;

@@ -9,6 +9,7 @@
 #include "tests/support/random_seed.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/words.h"
+#include "tests/tools/eval/per_query.h"
 #include "tests/tools/train/train_program.h"
 #include "tools/eval/eval_command.h"
 
@@ -37,15 +38,6 @@ struct Drawn {
   std::int64_t classes, dim, candidates;
   bool gallery, cameras, names;
 };
-
-// NaN where the JSON has null: of queries without anything to find.
-std::vector<double> numbers(const json& values) {
-  std::vector<double> out;
-  for (const json& value : values) {
-    out.push_back(value.is_null() ? std::nan("") : value.get<double>());
-  }
-  return out;
-}
 
 class CompareFiles : public FolderTest<TemporaryFolder> {
  protected:
@@ -104,7 +96,8 @@ TEST_F(CompareFiles, SayWhatEvaluatingEachSays) {
     write_both(drawn, 1 + draw.below(50), seed);
     const bool normalize = draw.below(2) == 1;
     const bool classes = draw.below(2) == 1;
-    const Words common = {normalize ? "--normalize" : "--per-query", "--per-query"};
+    Words common = {"--per-query"};
+    if (normalize) common.emplace_back("--normalize");
     const auto with_gallery = [&](Words words, const Words& files) {
       return drawn.gallery ? joined(joined(std::move(words), {"--gallery"}), files) : words;
     };
@@ -115,13 +108,7 @@ TEST_F(CompareFiles, SayWhatEvaluatingEachSays) {
           with_gallery(joined({"--embeddings", in(name + "q.h5")}, common), {in(name + "g.h5")}));
       ASSERT_EQ(done.code, 0) << done.err;
       one.push_back(said()["metrics"]);
-      const json& of = one.back()["per_query"];
-      PerQuery& values = queries.emplace_back();
-      values.ap = numbers(of["ap"]);
-      values.ap_at_r = numbers(of["ap_at_r"]);
-      values.r_precision = numbers(of["r_precision"]);
-      values.first_hit_rank = of["first_hit_rank"].get<std::vector<std::int64_t>>();
-      values.num_relevant = of["num_relevant"].get<std::vector<std::int64_t>>();
+      queries.push_back(per_query_of(one.back()));
     }
     const std::vector<std::int64_t> labels = read_embeddings(in("bq.h5")).labels;
     const Finished done = eval(

@@ -7,6 +7,7 @@
 #include "tests/retrieval/npy_bytes.h"
 #include "tests/support/page.h"
 #include "tests/support/words.h"
+#include "tests/tools/eval/per_query.h"
 #include "tests/tools/train/train_program.h"
 #include "tools/eval/measure.h"
 #include "tools/eval/write_report.h"
@@ -215,14 +216,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
         0);
     const json one = json::parse(file_text(in("one.json")))["metrics"];
     EXPECT_EQ(result["runs"][r]["metrics"]["map_at_r"], one["map_at_r"]);
-    const json& of = one["per_query"];
-    for (const auto& [values, key] : {std::pair{&queries[r].ap, "ap"},
-                                      {&queries[r].ap_at_r, "ap_at_r"},
-                                      {&queries[r].r_precision, "r_precision"}}) {
-      *values = of[key].get<std::vector<double>>();
-    }
-    queries[r].first_hit_rank = of["first_hit_rank"].get<std::vector<std::int64_t>>();
-    queries[r].num_relevant = of["num_relevant"].get<std::vector<std::int64_t>>();
+    queries[r] = per_query_of(one);
   }
   // Every line has its own values and interval.
   const std::vector<std::int64_t> recall_at = {1, 2, 4, 8};
@@ -331,6 +325,7 @@ TEST_F(EvalReport, TwoRunsAreCompared) {
   refused(joined(both, {"--checkpoint", in("a/best.h5")}), 2,
           "leave --checkpoint and --embeddings out");
   refused(joined(both, {"--save-embeddings", in("e.h5")}), 2, "--save-embeddings");
+  refused(joined(both, {"--normalize"}), 2, "--normalize: is for --embeddings and --gallery");
   refused(joined(both, {"--report", in("a/best.h5"), "--force"}), 2, "is the file that is read");
   write_rows("plain.h5", false);
   refused({"--embeddings", in("plain.h5"), "--data", "folder:" + in("pics")}, 2,

@@ -61,11 +61,6 @@ std::int64_t count_found_again(const EmbeddingSet& queries, const EmbeddingSet& 
   return count;
 }
 
-// By what the classes of a gallery were matched with those of its queries.
-const char* matched_by(const EmbeddingSet& gallery) {
-  return gallery.classes.empty() ? "label" : "name";
-}
-
 }  // namespace
 
 std::int64_t count_classes(const EmbeddingSet& set) {
@@ -100,28 +95,26 @@ std::string picture_path(const DescribedRows& rows, std::int64_t row) {
   return recorded;
 }
 
-std::string gallery_text(const EvaluatedRows& rows) {
-  if (!rows.gallery) return "";
-  const EmbeddingSet &queries = rows.queries.set, &gallery = rows.gallery->set;
-  return fmt::format("; in {}, {} of the {} searched for among them (by {})", rows.gallery->text,
-                     count_shared_classes(queries, gallery), count_classes(queries),
-                     matched_by(gallery));
-}
-
 RowsDescription describe(const EvaluatedRows& rows) {
   const DescribedRows& queries = rows.queries;
-  RowsDescription out{.text = queries.text, .facts = queries.facts, .notes = queries.notes};
+  RowsDescription out{
+      .text = queries.text, .gallery = {}, .facts = queries.facts, .notes = queries.notes};
   if (!queries.provenance.empty()) out.text += "; " + queries.provenance;
-  out.facts["classes"] = count_classes(queries.set);
+  const std::int64_t classes = count_classes(queries.set);
+  out.facts["classes"] = classes;
   if (!rows.gallery) return out;
   const DescribedRows& gallery = *rows.gallery;
   std::ranges::copy_if(gallery.notes, std::back_inserter(out.notes), [&](const std::string& text) {
     return std::ranges::count(queries.notes, text) == 0;  // of two splits of the same data
   });
   out.facts["gallery_classes"] = count_classes(gallery.set);
-  out.facts["shared_classes"] = count_shared_classes(queries.set, gallery.set);
-  out.facts["classes_matched_by"] = matched_by(gallery.set);
-  out.text += gallery_text(rows);
+  const std::int64_t shared = count_shared_classes(queries.set, gallery.set);
+  const char* matched_by = gallery.set.classes.empty() ? "label" : "name";
+  out.facts["shared_classes"] = shared;
+  out.facts["classes_matched_by"] = matched_by;
+  out.gallery = fmt::format("; in {}, {} of the {} searched for among them (by {})", gallery.text,
+                            shared, classes, matched_by);
+  out.text += out.gallery;
   std::error_code ignored;
   if (queries.set.cameras.empty() && queries.part == gallery.part &&
       std::filesystem::equivalent(queries.name, gallery.name, ignored)) {

@@ -72,11 +72,9 @@ std::int64_t count_classes(const EmbeddingSet& set);
 // The number of those that occur in both sets.
 std::int64_t count_shared_classes(const EmbeddingSet& a, const EmbeddingSet& b);
 
-// What the queries are searched in, in words that follow those of the queries; empty: no gallery.
-std::string gallery_text(const EvaluatedRows& rows);
-
 struct RowsDescription {
   std::string text;                // one line, of queries and gallery
+  std::string gallery;             // what of it follows the queries; empty: no gallery
   nlohmann::json facts;            // the counts, and the queries' facts
   std::vector<std::string> notes;  // what the figures must be read with
 };
